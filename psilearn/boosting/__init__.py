@@ -1,0 +1,1 @@
+"""Rules: binarization, monomials, exact pricing, LP-Boost and L0-RBoost."""

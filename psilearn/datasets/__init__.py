@@ -1,0 +1,1 @@
+"""Generators of the papers' simulations and loaders of their data."""

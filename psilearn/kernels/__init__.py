@@ -1,0 +1,1 @@
+"""The only numba: plain functions, arrays in, arrays out."""

@@ -1,0 +1,230 @@
+"""Losses: one normal form in the functional margin u, from which everything else is derived.
+
+    l(u) = g(u)   if u >= t          g(u) = sum_k c_k (t_k - u)_+     (convex, non-increasing, >= 0)
+           cap    if u <  t          cap >= g(t)
+
+A loss is convex iff ``cap`` is infinite, continuous iff ``cap = g(t)``. A jump (psi with a < 2, the hard margin)
+can be handled by exact methods only. Solvers read these numbers and nothing else.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+#: A margin this little below the jump still counts as on it. Optima of psi-learning often sit exactly at u = t, where a
+#: rounding error of 1e-12 would otherwise change the loss from g(t) to cap.
+JUMP_TOLERANCE = 1e-6
+
+
+class NormalForm(NamedTuple):
+    """The numbers that define a loss."""
+
+    hinges: tuple[tuple[float, float], ...]
+    t: float = -math.inf
+    cap: float = math.inf
+
+
+class Loss:
+    """Base of all losses; a subclass only states its :meth:`normal_form`."""
+
+    def normal_form(self) -> NormalForm:
+        """Return ``(hinges, t, cap)``, hinges as pairs ``(c_k, t_k)``."""
+        raise NotImplementedError(f"{type(self).__name__} must define normal_form()")
+
+    @property
+    def hinges(self) -> tuple[tuple[float, float], ...]:
+        """Pairs (c_k, t_k) with c_k > 0, largest t_k first: the order in which a falling margin meets them."""
+        return tuple(sorted((p for p in self.normal_form().hinges if p[0] > 0), key=lambda p: -p[1]))
+
+    @property
+    def t(self) -> float:
+        """Below this margin the loss is flat at its cap."""
+        return self.normal_form().t
+
+    @property
+    def cap(self) -> float:
+        """Value of the loss below t."""
+        return self.normal_form().cap
+
+    @property
+    def is_convex(self) -> bool:
+        """True iff nothing is truncated."""
+        return math.isinf(self.cap)
+
+    @property
+    def jump(self) -> float:
+        """Height cap - g(t) of the jump at t (0 if continuous)."""
+        return 0.0 if self.is_convex else max(0.0, self.cap - float(self.convex_value(self.t)))
+
+    @property
+    def is_continuous(self) -> bool:
+        """True iff the loss does not jump at t."""
+        return self.jump <= 1e-12 * max(1.0, self.cap) if not self.is_convex else True
+
+    @property
+    def max_slope(self) -> float:
+        """Steepest slope sum_k c_k of g: the upper end of the dual box per unit of cost."""
+        return float(sum(c for c, _ in self.hinges))
+
+    @property
+    def convex_part(self) -> Loss:
+        """The same hinges without truncation."""
+        return self if self.is_convex else ConvexHinges(self.hinges)
+
+    def convex_value(self, u: ArrayLike) -> NDArray[np.float64]:
+        """Evaluate g(u) = sum_k c_k (t_k - u)_+."""
+        u = np.asarray(u, dtype=np.float64)
+        out = np.zeros_like(u)
+        for c, t in self.hinges:
+            out += c * np.maximum(t - u, 0.0)
+        return out
+
+    def value(self, u: ArrayLike) -> NDArray[np.float64]:
+        """Evaluate l(u), with :data:`JUMP_TOLERANCE` at the jump."""
+        u = np.asarray(u, dtype=np.float64)
+        if self.is_convex:
+            return self.convex_value(u)
+        if self.is_continuous:
+            return np.minimum(self.convex_value(u), self.cap)
+        return np.where(u >= self.t - JUMP_TOLERANCE, self.convex_value(np.maximum(u, self.t)), self.cap)
+
+    def convex_slope(self, u: ArrayLike) -> NDArray[np.float64]:
+        """Return the steepness -g'(u) >= 0, the right derivative at a kink (a valid subgradient)."""
+        u = np.asarray(u, dtype=np.float64)
+        out = np.zeros_like(u)
+        for c, t in self.hinges:
+            out += c * (u < t)
+        return out
+
+    def is_capped(self, u: ArrayLike) -> NDArray[np.bool_]:
+        """Whether the margin lies strictly where the loss is flat at its cap (a suspect)."""
+        u = np.asarray(u, dtype=np.float64)
+        return u < self.t - JUMP_TOLERANCE
+
+    def dual_gain(self, alpha: ArrayLike, cost: ArrayLike) -> NDArray[np.float64]:
+        """Return max{sum_k t_k a_k : sum_k a_k = alpha, 0 <= a_k <= cost c_k}, minus the conjugate of cost * g.
+
+        Concave and piecewise linear in ``alpha`` on [0, cost * max_slope]; the hinges with the largest t_k fill first.
+        """
+        alpha = np.asarray(alpha, dtype=np.float64)
+        out = np.zeros_like(alpha)
+        rest = alpha.copy()
+        for c, t in self.hinges:
+            part = np.minimum(rest, np.asarray(cost) * c)
+            out += t * part
+            rest = rest - part
+        return out
+
+
+@dataclass(frozen=True)
+class ConvexHinges(Loss):
+    """Any g(u) = sum_k c_k (t_k - u)_+: the convex part of a truncated loss."""
+
+    pieces: tuple[tuple[float, float], ...]
+
+    def normal_form(self) -> NormalForm:
+        """State the numbers."""
+        return NormalForm(tuple(self.pieces))
+
+
+@dataclass(frozen=True)
+class Hinge(Loss):
+    """The support vector machine's (1 - u)_+."""
+
+    def normal_form(self) -> NormalForm:
+        """State the numbers."""
+        return NormalForm(((1.0, 1.0),))
+
+
+@dataclass(frozen=True)
+class TruncatedHinge(Loss):
+    """T_s(u) = min((1 - u)_+, 1 - s), s <= 1 (Liu and Wu, Robust Truncated-Hinge-Loss SVM, 2006)."""
+
+    s: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not (math.isfinite(self.s) and self.s < 1):
+            raise ValueError(f"s must be a finite number below 1, got {self.s!r}.")
+
+    def normal_form(self) -> NormalForm:
+        """State the numbers."""
+        return NormalForm(((1.0, 1.0),), self.s, 1.0 - self.s)
+
+
+@dataclass(frozen=True)
+class Psi(Loss):
+    """psi(u) = 2 if u < 0, a (1 - u) on [0, 1], 0 above (Liu and Wu, Optimizing psi-learning via MIP, 2006)."""
+
+    a: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not 0 < self.a <= 2:
+            raise ValueError(f"a must lie in (0, 2], got {self.a!r}.")
+
+    def normal_form(self) -> NormalForm:
+        """State the numbers."""
+        return NormalForm(((float(self.a), 1.0),), 0.0, 2.0)
+
+
+def _check_d(d: float) -> None:
+    if not 0 < d <= 0.5:
+        raise ValueError(f"d must lie in (0, 1/2], got {d!r}.")
+
+
+@dataclass(frozen=True)
+class RejectHinge(Loss):
+    """phi_d(u) = (1 - u)_+ + (1 - 2d)/d (-u)_+ (Bartlett and Wegkamp 2008; Choi, Kim, Han and Kang 2009, (1.2))."""
+
+    d: float = 0.2
+
+    def __post_init__(self) -> None:
+        _check_d(self.d)
+
+    def normal_form(self) -> NormalForm:
+        """State the numbers."""
+        return NormalForm(((1.0, 1.0), ((1.0 - 2.0 * self.d) / self.d, 0.0)))
+
+
+@dataclass(frozen=True)
+class TruncatedReject(Loss):
+    """phi_d capped at its value in s: robust and abstaining."""
+
+    d: float = 0.2
+    s: float = -1.0
+
+    def __post_init__(self) -> None:
+        _check_d(self.d)
+        if not (math.isfinite(self.s) and self.s < 1):
+            raise ValueError(f"s must be a finite number below 1, got {self.s!r}.")
+
+    def normal_form(self) -> NormalForm:
+        """State the numbers."""
+        hinges = RejectHinge(self.d).normal_form().hinges
+        return NormalForm(hinges, self.s, sum(c * max(t - self.s, 0.0) for c, t in hinges))
+
+
+@dataclass(frozen=True)
+class HardMargin(Loss):
+    """The 0/1 loss with margin one: 1 if u < 1 (Goldberg and Eckstein 2009; Brooks 2011)."""
+
+    def normal_form(self) -> NormalForm:
+        """State the numbers."""
+        return NormalForm((), 1.0, 1.0)
+
+
+#: One example of every loss; tests enumerate it, so a newcomer is tested unasked.
+LOSSES: tuple[Loss, ...] = (
+    Hinge(),
+    RejectHinge(0.2),
+    TruncatedHinge(-0.5),
+    Psi(0.5),
+    Psi(1.0),
+    Psi(2.0),
+    TruncatedReject(0.2, -1.0),
+    HardMargin(),
+)

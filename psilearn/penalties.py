@@ -1,0 +1,85 @@
+"""Penalties: one record, P(W) = l2/2 ||W||^2 + sum_jl l1_jl |w_jl| + l0 #{w_jl != 0}."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, eq=False)
+class Penalty:
+    """P(W) = l2/2 ||W||^2 + sum_jl l1_jl |w_jl| + l0 #{w_jl != 0}; the intercepts are never penalised.
+
+    Parameters
+    ----------
+    l2 : float
+        Weight of half the squared norm (the norm of the space: Euclidean, or the RKHS norm of a kernel).
+    l1 : float or ndarray
+        Weight of the absolute values, one number or one per coefficient (broadcast against W). ``inf`` forces a zero.
+    l0 : float
+        Price of a non-zero coefficient.
+    """
+
+    l2: float = 0.0
+    l1: float | NDArray[np.float64] = 0.0
+    l0: float = 0.0
+
+    def __post_init__(self) -> None:
+        if self.l2 < 0 or np.any(np.asarray(self.l1) < 0) or self.l0 < 0:
+            raise ValueError("Penalty weights l2, l1 and l0 must not be negative.")
+
+    @property
+    def has_l1(self) -> bool:
+        """True iff some absolute value is penalised."""
+        return bool(np.any(np.asarray(self.l1) > 0))
+
+    @property
+    def is_convex(self) -> bool:
+        """True iff non-zeros are not counted."""
+        return self.l0 == 0
+
+    def l1_array(self, shape: tuple[int, int]) -> NDArray[np.float64]:
+        """Return the l1 weights broadcast to the shape of W."""
+        return np.broadcast_to(np.asarray(self.l1, dtype=np.float64), shape)
+
+    def value(self, W: NDArray[np.float64], norm2: float) -> float:
+        """Evaluate P; ``norm2`` is ||W||^2 in the norm of the space."""
+        total = 0.5 * self.l2 * norm2
+        if self.has_l1:
+            mask = W != 0  # inf * 0 counts as 0: the coefficient obeys the ban
+            total += float(np.sum(self.l1_array(W.shape)[mask] * np.abs(W[mask])))
+        if self.l0:
+            total += self.l0 * int(np.count_nonzero(W))
+        return total
+
+    def conjugate(self, V: NDArray[np.float64]) -> float:
+        """Evaluate P*(V) = sup_W <V, W> - P(W) for convex P in Euclidean coordinates.
+
+        For more than one row the supremum is over rows that sum to zero, so P*(V) = min_nu sum_j P_j*(v_j - nu); the
+        shift nu minimises over each column separately. Any nu gives an upper bound, so a numerically found one is safe.
+        """
+        l1 = self.l1_array(V.shape)
+        if V.shape[0] > 1:
+            V = V - _best_shift(V, l1)
+        excess = np.maximum(np.abs(V) - l1, 0.0)
+        if self.l2 > 0:
+            return float(np.sum(excess**2) / (2.0 * self.l2))
+        return 0.0 if float(excess.max(initial=0.0)) == 0.0 else np.inf
+
+
+def _best_shift(V: NDArray[np.float64], l1: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return per column the nu that minimises sum_j ((|v_j - nu| - l1_j)_+)^2, by bisection on its derivative."""
+    if not np.any(l1 > 0):
+        return V.mean(axis=0)
+    lo, hi = V.min(axis=0), V.max(axis=0)
+    for _ in range(100):
+        nu = 0.5 * (lo + hi)
+        z = V - nu
+        slope = np.sum(np.sign(z) * np.maximum(np.abs(z) - l1, 0.0), axis=0)
+        lo, hi = np.where(slope > 0, nu, lo), np.where(slope > 0, hi, nu)
+    feasible_lo, feasible_hi = np.max(V - l1, axis=0), np.min(V + l1, axis=0)
+    # The middle of the interval where nothing is paid; an unbounded end is cut at the range of the column.
+    middle = 0.5 * (np.maximum(feasible_lo, V.min(axis=0)) + np.minimum(feasible_hi, V.max(axis=0)))
+    return np.where(feasible_lo <= feasible_hi, middle, 0.5 * (lo + hi))

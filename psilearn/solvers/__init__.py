@@ -1,0 +1,1 @@
+"""One algorithm per file; :mod:`.registry` knows them by name and chooses."""

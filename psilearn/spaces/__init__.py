@@ -1,0 +1,8 @@
+"""Where f lives. A space needs only: scores of coefficients, and the combination of samples by multipliers."""
+
+from .kernel import KernelSpace
+from .linear import LinearSpace
+
+Space = LinearSpace | KernelSpace
+
+__all__ = ["KernelSpace", "LinearSpace", "Space"]
