@@ -67,7 +67,7 @@ class HighsSession:
         entries: sp.spmatrix | NDArray | None = None,
         integer: bool = False,
     ) -> NDArray[np.intp]:
-        """Add variables; ``entries`` (n_rows, new) are their coefficients in the present rows. Returns their indices."""
+        """Add variables; ``entries`` (n_rows, new) are their coefficients in the present rows. Returns the indices."""
         cost = np.atleast_1d(np.asarray(cost, dtype=np.float64))
         count, first = cost.size, self.n_cols
         lower, upper = _spread(lower, count), _spread(upper, count)
@@ -136,9 +136,9 @@ class HighsSession:
         self.model.setSolution(solution)
 
     def solve(self, time_limit: float = math.inf) -> Answer:
-        """Solve from the present basis. Raises :class:`ProgramError` if there is neither a solution nor a time limit."""
-        self.model.zeroAllClocks()
-        self.set(time_limit=float(min(time_limit, 1e30)))
+        """Solve from the present basis; :class:`ProgramError` if there is neither a solution nor a reached limit."""
+        # HiGHS counts its limit from the birth of the model, not of the call.
+        self.set(time_limit=float(min(self.model.getRunTime() + time_limit, 1e30)))
         self.model.run()
         status = self.model.getModelStatus()
         info = self.model.getInfo()
