@@ -59,7 +59,7 @@ class LinearSpace:
     def squared_norms(self) -> NDArray[np.float64]:
         """||x_i||^2 of every sample."""
         if self.is_sparse:
-            return np.asarray(self.X.multiply(self.X).sum(axis=1, dtype=np.float64)).ravel()
+            return np.asarray(sp.csr_matrix(self.X).multiply(self.X).sum(axis=1, dtype=np.float64)).ravel()
         return np.einsum("ij,ij->i", self.X, self.X, dtype=np.float64)
 
     def subset(self, rows: NDArray[np.intp]) -> LinearSpace:

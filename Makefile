@@ -1,0 +1,49 @@
+# Every target sets up what it needs in .venv by itself.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+# Solvers are single-threaded by design; tests run one process per core instead.
+export OMP_NUM_THREADS ?= 1
+export OPENBLAS_NUM_THREADS ?= 1
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+ifneq ($(wildcard ../shared/data),)
+export PSILEARN_DATA ?= $(abspath ../shared/data)
+endif
+
+.PHONY: demo test lint docs bench reproduce clean
+
+$(VENV)/.base: pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install -q -e .
+	touch $@
+
+$(VENV)/.test: $(VENV)/.base
+	$(BIN)/pip install -q -e ".[test]"
+	touch $@
+
+$(VENV)/.docs: $(VENV)/.base
+	$(BIN)/pip install -q -e ".[docs]"
+	touch $@
+
+demo: $(VENV)/.base  ## compare the methods on breast cancer data with 10% of the training labels flipped
+	$(BIN)/psilearn compare
+
+test: $(VENV)/.test  ## run all tests
+	$(BIN)/python -m pytest -n 2 --dist worksteal
+
+lint: $(VENV)/.test  ## ruff and mypy
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+docs: $(VENV)/.docs  ## build the documentation into docs/_build
+	$(BIN)/python -m sphinx -q -b html docs docs/_build
+
+bench: $(VENV)/.test  ## print every speed ratio
+	for script in benchmarks/[a-z]*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
+
+reproduce: $(VENV)/.base  ## regenerate the papers' tables and figures in a small, honest version
+	$(BIN)/psilearn reproduce --all --small
+
+clean:
+	rm -rf $(VENV) build docs/_build
