@@ -1,13 +1,14 @@
 """THE objective, stated once:
 
-    minimise  P(W) + C sum_i weight_i l(u_i) + sum_ij tilt_ij f_j(x_i)      over W, b   (intercepts b are free)
+    minimise  P(W) + C sum_i weight_i l(u_i) + sum_ij tilt_ij f_j(x_i) + offset      over W, b (intercepts are free)
 
 * two classes: one function f, u_i = y_i f(x_i) with y in {-1, +1} (class code 1 is +1), W has one row;
 * k > 2 classes: f_1..f_k with sum_j f_j = 0, u_i = min_{j != y_i} (f_{y_i} - f_j)(x_i), W has k rows, and penalties
   are summed over classes.
 
-``tilt`` is zero in every problem a user states. The d.c. algorithm linearises the concave part of a loss, which adds
-exactly such a term, so the convex machines solve tilted problems and need not know why.
+``tilt`` and ``offset`` are zero in every problem a user states. The d.c. algorithm linearises the concave part of a
+loss, which adds exactly such terms, so the convex machines solve tilted problems and need not know why; the offset
+keeps the value of the linearised problem that of the original one, so that relative gaps mean the same in both.
 """
 
 from __future__ import annotations
@@ -44,6 +45,8 @@ class Problem:
         Positive weights of the samples (sample weight times class weight).
     tilt : ndarray of shape (n, m) or None
         Linear term on the scores; for k > 2 its rows sum to zero.
+    offset : float
+        Constant term.
     """
 
     space: Space
@@ -54,6 +57,7 @@ class Problem:
     C: float
     weights: NDArray[np.float64]
     tilt: NDArray[np.float64] | None = None
+    offset: float = 0.0
 
     @property
     def n(self) -> int:
@@ -106,7 +110,7 @@ class Problem:
         total += float(self.costs @ self.loss.value(self.margins_of_scores(F)))
         if self.tilt is not None:
             total += float(np.sum(self.tilt * F))
-        return total
+        return total + self.offset
 
     def loss_multipliers(self, F: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return R (n, m) such that -R is a subgradient, in the scores, of C sum_i weight_i g(u_i)."""
@@ -149,7 +153,7 @@ class Problem:
             return -np.inf
         alpha = feasible[:, 0] * self.signs if self.n_classes == 2 else feasible[np.arange(self.n), self.y]
         gain = float(np.sum(self.loss.dual_gain(alpha, self.costs)))
-        return gain - self._conjugate(feasible if self.tilt is None else feasible - self.tilt)
+        return gain - self._conjugate(feasible if self.tilt is None else feasible - self.tilt) + self.offset
 
     def repaired_multipliers(self, R: NDArray[np.float64]) -> NDArray[np.float64] | None:
         """Return dual feasible multipliers near R (see :meth:`dual_bound`), None if a tilt makes that impossible."""
@@ -225,9 +229,20 @@ class Problem:
         smallest = float(np.min(np.asarray(self.penalty.l1)))
         return max(upper, 0.0) / smallest if smallest > 0 else np.inf
 
-    def with_loss(self, loss: Loss, tilt: NDArray[np.float64] | None = None) -> Problem:
-        """Return the same data and penalty with another loss and tilt."""
-        return replace(self, loss=loss, tilt=tilt)
+    def linearised(self, F: NDArray[np.float64]) -> Problem:
+        """Return the convex majorant of the objective that touches it at the scores F (the d.c. step).
+
+        l = g - (g - cap)_+, and the convex (g - cap)_+ is replaced by its tangent at F: with steepness s_i = -g'(u_i)
+        of the capped samples (u_i < t strictly) this adds cost_i s_i (u_i - u_i(F)) - cost_i (g(u_i(F)) - cap). Where
+        two classes tie for the margin the lowest index is taken, which keeps the tangent a subgradient.
+        """
+        u = self.margins_of_scores(F)
+        capped = self.loss.is_capped(u)
+        steepness = np.where(capped, self.costs * self.loss.convex_slope(u), 0.0)
+        tilt = self.spread(steepness, None if self.n_classes == 2 else self.rivals(F))
+        excess = np.where(capped, self.loss.convex_value(u) - self.loss.cap, 0.0)
+        offset = -float(self.costs @ excess) - float(steepness @ u)
+        return replace(self, loss=self.loss.convex_part, tilt=tilt, offset=self.offset + offset)
 
     def subset(self, rows: NDArray[np.intp]) -> Problem:
         """Return the problem on some of the samples (same number of classes, same C)."""

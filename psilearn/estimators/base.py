@@ -1,0 +1,285 @@
+"""What all margin classifiers share: parameters, the way of ``fit``, and prediction."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from dataclasses import dataclass, replace
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics.pairwise import pairwise_kernels
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from ..losses import Loss
+from ..penalties import Penalty
+from ..problem import Problem
+from ..result import Result, Status
+from ..solvers.base import Options
+from ..solvers.registry import SOLVERS, solve
+from ..spaces import KernelSpace, LinearSpace
+from .encode import Sample, encode, scale_gamma
+
+#: Multipliers below this share of their cost are rounding, not support.
+SUPPORT_SHARE = 1e-7
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class MarginEstimator(ClassifierMixin, BaseEstimator):
+    """Base of the margin classifiers; a subclass states its loss in :meth:`_loss`.
+
+    Being a dataclass writes ``__init__`` with its explicit signature, which is all scikit-learn asks of it.
+
+    Parameters
+    ----------
+    C : float, default=1.0
+        Price of a unit of loss: ``P(w) + C sum_i weight_i loss(u_i)`` is minimised, intercepts free.
+    penalty : {"l2", "l1", "adaptive-l1", "elastic-net"}
+        "l2" is ||w||^2 / 2, "l1" is ||w||_1, "adaptive-l1" is sum_j |w_j| / |w0_j| with w0 from the l2 fit of the same
+        loss and C, "elastic-net" is l1_ratio ||w||_1 + (1 - l1_ratio)/2 ||w||^2.
+    l1_ratio : float, default=0.5
+        Share of the l1 norm in the elastic net.
+    adaptive_weights : array-like, optional
+        Weights of |w_j| for "adaptive-l1", in place of 1 / |w0_j|; inf forbids a coefficient.
+    kernel : {"linear", "rbf", "poly", "sigmoid", "precomputed"} or callable, default="linear"
+        Kernel machines take penalty "l2".
+    gamma, degree, coef0
+        Kernel parameters, as in scikit-learn; gamma is "scale", "auto" or a number.
+    solver : str, default="auto"
+        "auto" chooses; a solver that cannot take the problem raises ValueError and says why.
+    tol : float, default=1e-4
+        Relative duality gap of convex fits, criticality residual of d.c. fits.
+    gap_tol : float, default=1e-4
+        Relative gap between solution and bound at which an exact fit counts as proved.
+    time_limit : float, optional
+        Seconds; the best solution found is kept, with an honest gap and a ConvergenceWarning.
+    max_iter : int, optional
+        Iteration limit of the solver's outer loop.
+    class_weight : dict, "balanced" or None
+        Factors on the sample weights by class.
+    random_state : int, RandomState or None
+        Seed of restarts; None is 0, so that fits are repeatable.
+    verbose : int, default=0
+        0 is silent.
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "C": [Interval(Real, 0, None, closed="neither")],
+        "penalty": [StrOptions({"l2", "l1", "adaptive-l1", "elastic-net"})],
+        "l1_ratio": [Interval(Real, 0, 1, closed="both")],
+        "adaptive_weights": ["array-like", None],
+        "kernel": [StrOptions({"linear", "rbf", "poly", "sigmoid", "precomputed"}), callable],
+        "gamma": [StrOptions({"scale", "auto"}), Interval(Real, 0, None, closed="neither")],
+        "degree": [Interval(Integral, 0, None, closed="left")],
+        "coef0": [Interval(Real, None, None, closed="neither")],
+        "solver": [StrOptions({"auto", *SOLVERS})],
+        "tol": [Interval(Real, 0, None, closed="neither")],
+        "gap_tol": [Interval(Real, 0, None, closed="left")],
+        "time_limit": [Interval(Real, 0, None, closed="neither"), None],
+        "max_iter": [Interval(Integral, 1, None, closed="left"), None],
+        "class_weight": [StrOptions({"balanced"}), dict, None],
+        "random_state": ["random_state"],
+        "verbose": ["verbose"],
+    }
+
+    C: float = 1.0
+    penalty: str = "l2"
+    l1_ratio: float = 0.5
+    adaptive_weights: Any = None
+    kernel: Any = "linear"
+    gamma: Any = "scale"
+    degree: int = 3
+    coef0: float = 0.0
+    solver: str = "auto"
+    tol: float = 1e-4
+    gap_tol: float = 1e-4
+    time_limit: float | None = None
+    max_iter: int | None = None
+    class_weight: Any = None
+    random_state: Any = None
+    verbose: int = 0
+
+    def _loss(self, n_classes: int) -> Loss:
+        """State the loss; may depend on the number of classes."""
+        raise NotImplementedError(f"{type(self).__name__} must define _loss()")
+
+    def _solver_extra(self) -> dict[str, Any]:
+        """Options for one solver only."""
+        return {}
+
+    # -- fit ----------------------------------------------------------------------------------------------------------
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit the classifier.
+
+        Parameters
+        ----------
+        X : {array-like, CSR matrix} of shape (n, d)
+            Samples; a (n, n) Gram matrix if ``kernel="precomputed"``.
+        y : array-like of shape (n,)
+            Labels of any type, at least two different ones.
+        sample_weight : array-like of shape (n,), optional
+            Weights; a weight of 2 equals the row given twice, 0 equals its absence.
+        """
+        problem, sample = self._prepare(X, y, sample_weight)
+        self._keep(solve(problem, self.solver, self._options(), None), problem, sample)
+        self._warn_unless_done()
+        return self
+
+    def _prepare(self, X: Any, y: Any, sample_weight: Any) -> tuple[Problem, Sample]:
+        """Validate, encode, and state the problem."""
+        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], order="C")
+        check_classification_targets(y)
+        self.classes_ = np.unique(y)
+        if self.classes_.size < 2:
+            raise ValueError(f"y must contain at least two classes, got only one class: {self.classes_.tolist()}.")
+        is_precomputed = isinstance(self.kernel, str) and self.kernel == "precomputed"
+        if is_precomputed and X.shape[0] != X.shape[1]:
+            raise ValueError(f"A precomputed kernel must be square, got X of shape {X.shape}.")
+        sample = encode(X, y, self.classes_, sample_weight, self.class_weight, is_precomputed)
+        if self._is_linear:
+            space: Any = LinearSpace(sample.X)
+        else:
+            if self.penalty != "l2":
+                raise ValueError(f"Kernel machines take penalty='l2' only, got penalty={self.penalty!r}.")
+            self._gamma = self._resolve_gamma(sample)
+            space = KernelSpace(self._gram(sample.X, sample.X))
+        k = self.classes_.size
+        problem = Problem(space, sample.y, k, self._loss(k), Penalty(l2=1.0), float(self.C), sample.weights)
+        return replace(problem, penalty=self._penalty(problem)), sample
+
+    def _penalty(self, problem: Problem) -> Penalty:
+        if self.penalty == "l2":
+            return Penalty(l2=1.0)
+        if self.penalty == "l1":
+            return Penalty(l1=1.0)
+        if self.penalty == "elastic-net":
+            return Penalty(l2=1.0 - self.l1_ratio, l1=float(self.l1_ratio))
+        shape = (problem.n_functions, problem.space.dim)
+        if self.adaptive_weights is not None:
+            weights = np.asarray(self.adaptive_weights, dtype=np.float64)
+            if np.any(np.isnan(weights)) or np.any(weights < 0) or np.broadcast_shapes(weights.shape, shape) != shape:
+                raise ValueError(f"adaptive_weights must be non-negative numbers of shape {shape} or one per feature.")
+            return Penalty(l1=np.broadcast_to(weights, shape))
+        pilot = solve(problem, self.solver, self._options(), None).coef
+        # A pilot coefficient of rounding size means "not in the model": forbid it instead of dividing by it.
+        floor = 1e-10 * np.abs(pilot).max(initial=0.0)
+        with np.errstate(divide="ignore"):
+            return Penalty(l1=np.where(np.abs(pilot) > floor, 1.0 / np.abs(pilot), np.inf))
+
+    def _options(self) -> Options:
+        seed = self.random_state
+        if seed is None or not isinstance(seed, Integral):
+            seed = 0 if seed is None else check_random_state(seed).randint(2**31 - 1)
+        limit = math.inf if self.time_limit is None else float(self.time_limit)
+        return Options(
+            tol=self.tol, gap_tol=self.gap_tol, time_limit=limit, max_iter=self.max_iter,
+            random_state=int(seed), verbose=int(self.verbose), extra=self._solver_extra(),
+        )  # fmt: skip
+
+    def _keep(self, result: Result, problem: Problem, sample: Sample) -> None:
+        """Turn a Result into fitted attributes."""
+        self.objective_ = result.objective
+        self.lower_bound_ = result.lower_bound
+        self.gap_ = result.gap
+        self.status_ = result.status
+        self.certificate_ = result.certificate
+        self.n_iter_ = max(1, result.n_iter)
+        self.history_ = list(result.history)
+        self.intercept_ = result.intercept
+        F = problem.space.scores(result.coef, result.intercept)
+        u = problem.margins_of_scores(F)
+        self.suspects_ = sample.given(problem.loss.is_capped(u))
+        highest = max((t for _, t in problem.loss.hinges), default=problem.loss.t)
+        self.margin_support_ = sample.given(u <= highest + 1e-6)
+        carries = self._carries(result, problem, u, highest)
+        self.support_ = sample.given(carries)
+        if self._is_linear:
+            self.coef_ = result.coef
+        else:
+            used = np.flatnonzero(np.any(result.coef != 0, axis=0))
+            self.dual_coef_ = result.coef[:, used]
+            first_given = _first_positions(sample.position, problem.n)
+            self.dual_support_ = first_given[used]
+            self.support_vectors_ = None if self.kernel == "precomputed" else sample.X[used]
+
+    def _carries(self, result: Result, problem: Problem, u: NDArray, highest: float) -> NDArray[np.bool_]:
+        """Which samples the solution depends on: net multipliers that are not zero, else t <= u <= 1."""
+        if result.multipliers is None:
+            return (u >= problem.loss.t - 1e-6) & (u <= highest + 1e-6)
+        tilt = result.extra.get("tilt")
+        net = result.multipliers if tilt is None else result.multipliers - tilt
+        size = np.abs(net).max(axis=1)
+        return size > SUPPORT_SHARE * problem.costs * max(problem.loss.max_slope, 1.0)
+
+    def _warn_unless_done(self) -> None:
+        if self.status_ not in (Status.OPTIMAL, Status.CRITICAL):
+            message = (
+                f"{type(self).__name__} stopped by {self.status_.value!r} with a relative gap of {self.gap_:.3g}; "
+                "the best solution found is kept. Raise time_limit, max_iter or tol."
+            )
+            warnings.warn(message, ConvergenceWarning, stacklevel=3)
+
+    # -- kernels ------------------------------------------------------------------------------------------------------
+
+    @property
+    def _is_linear(self) -> bool:
+        return isinstance(self.kernel, str) and self.kernel == "linear"
+
+    def _resolve_gamma(self, sample: Sample) -> float:
+        if isinstance(self.gamma, str):
+            if self.gamma == "auto" or self.kernel == "precomputed":
+                return 1.0 / sample.X.shape[1]
+            return scale_gamma(sample.X, sample.sample_weight)
+        return float(self.gamma)
+
+    def _gram(self, A: Any, B: Any) -> NDArray:
+        if isinstance(self.kernel, str) and self.kernel == "precomputed":
+            return A.toarray() if sp.issparse(A) else A
+        if callable(self.kernel):
+            return np.asarray(self.kernel(A, B), dtype=np.float64)
+        everything = {"gamma": self._gamma, "degree": self.degree, "coef0": self.coef0}
+        wanted = {"rbf": ["gamma"], "poly": ["gamma", "degree", "coef0"], "sigmoid": ["gamma", "coef0"]}[self.kernel]
+        return pairwise_kernels(A, B, metric=self.kernel, **{name: everything[name] for name in wanted})
+
+    # -- prediction ---------------------------------------------------------------------------------------------------
+
+    def decision_function(self, X: Any) -> NDArray[np.float64]:
+        """Return f(x): shape (n,) for two classes (positive means ``classes_[1]``), else (n, k)."""
+        check_is_fitted(self)
+        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
+        if self._is_linear:
+            F = LinearSpace(X).scores(self.coef_, self.intercept_)
+        elif isinstance(self.kernel, str) and self.kernel == "precomputed":
+            F = np.asarray(X[:, self.dual_support_] @ self.dual_coef_.T) + self.intercept_
+        else:
+            F = self._gram(X, self.support_vectors_) @ self.dual_coef_.T + self.intercept_
+        return F[:, 0] if self.classes_.size == 2 else F
+
+    def predict(self, X: Any) -> NDArray:
+        """Return the class with the largest f; f = 0 of a two-class problem counts as ``classes_[0]``."""
+        F = self.decision_function(X)
+        return self.classes_[(F > 0).astype(int) if F.ndim == 1 else F.argmax(axis=1)]
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.pairwise = isinstance(self.kernel, str) and self.kernel == "precomputed"
+        return tags
+
+
+def _first_positions(position: NDArray[np.intp], n: int) -> NDArray[np.intp]:
+    """For each row of the solver's sample, the first given row that went there."""
+    first = np.full(n, -1, dtype=np.intp)
+    rows = np.flatnonzero(position >= 0)[::-1]
+    first[position[rows]] = rows
+    return first

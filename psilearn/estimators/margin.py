@@ -1,0 +1,111 @@
+"""The margin classifiers: each states its loss, everything else is shared."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from ..losses import Hinge, Loss, Psi, TruncatedHinge
+from .base import MarginEstimator
+
+_STARTS = {"n_starts": [Interval(Integral, 1, None, closed="left")]}
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class SVMClassifier(MarginEstimator):
+    """Support vector machine, two-class and joint multicategory, with a certified duality gap.
+
+    Minimises ``P(w) + C sum_i weight_i (1 - u_i)_+``; for k > 2 classes jointly over f_1..f_k with sum zero and
+    u = min_{j != y} (f_y - f_j). Parameters and attributes as in :class:`psilearn.estimators.base.MarginEstimator`.
+    """
+
+    def _loss(self, n_classes: int) -> Loss:
+        return Hinge()
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class TruncatedHingeClassifier(MarginEstimator):
+    """Support vector machine with the truncated hinge T_s(u) = min((1 - u)_+, 1 - s), robust to wrong labels.
+
+    Liu and Wu, Robust Truncated-Hinge-Loss SVM (2006). Fisher consistent for -1/(k-1) <= s <= 0.
+
+    Parameters
+    ----------
+    s : float or "auto", default="auto"
+        Where the loss becomes flat; "auto" is -1/(k-1).
+    n_starts : int, default=1
+        Descents of the d.c. algorithm; the first starts at the SVM, the others at SVMs of reweighted samples.
+    **parameters
+        As in :class:`psilearn.estimators.base.MarginEstimator`.
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = (
+        MarginEstimator._parameter_constraints
+        | _STARTS
+        | {"s": [StrOptions({"auto"}), Interval(Real, None, 1, closed="neither")]}
+    )
+
+    s: Any = "auto"
+    n_starts: int = 1
+
+    def _loss(self, n_classes: int) -> Loss:
+        return TruncatedHinge(-1.0 / (n_classes - 1) if isinstance(self.s, str) else float(self.s))
+
+    def _solver_extra(self) -> dict[str, Any]:
+        return {"n_starts": self.n_starts}
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class PsiClassifier(MarginEstimator):
+    """psi-learning: psi(u) = 2 if u < 0, a (1 - u) on [0, 1], 0 above.
+
+    Liu and Wu, Optimizing psi-learning via mixed integer programming (2006); Liu, Shen and Doss, Multicategory
+    psi-learning and support vector machine: computational tools (2005).
+
+    Parameters
+    ----------
+    a : float, default=1.0
+        Height of the loss just inside the margin, in (0, 2]. At a = 2 the loss is continuous and the d.c. algorithm
+        applies; below it jumps at 0 and only exact methods do.
+    n_starts : int, default=1
+        Descents of the d.c. algorithm.
+    **parameters
+        As in :class:`psilearn.estimators.base.MarginEstimator`.
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = (
+        MarginEstimator._parameter_constraints | _STARTS | {"a": [Interval(Real, 0, 2, closed="right")]}
+    )
+
+    a: float = 1.0
+    n_starts: int = 1
+
+    def _loss(self, n_classes: int) -> Loss:
+        return Psi(float(self.a))
+
+    def _solver_extra(self) -> dict[str, Any]:
+        return {"n_starts": self.n_starts}
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class MarginClassifier(MarginEstimator):
+    """The classifier of any loss of the normal form.
+
+    Parameters
+    ----------
+    loss : Loss, optional
+        ``Hinge(), Psi(a), TruncatedHinge(s), RejectHinge(d), TruncatedReject(d, s), HardMargin()`` or your own; None is
+        the hinge.
+    **parameters
+        As in :class:`psilearn.estimators.base.MarginEstimator`.
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = MarginEstimator._parameter_constraints | {"loss": [Loss, None]}
+
+    loss: Loss | None = field(default=None, kw_only=False)
+
+    def _loss(self, n_classes: int) -> Loss:
+        return Hinge() if self.loss is None else self.loss

@@ -1,0 +1,112 @@
+"""Solution paths: one estimator along C, or along the truncation point s, each fit starting from its neighbour."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import clone
+
+from ..result import Result
+from ..solvers.registry import solve
+from .base import MarginEstimator
+
+
+@dataclass(frozen=True)
+class Path:
+    """Solutions along a parameter.
+
+    Attributes
+    ----------
+    Cs : ndarray of shape (p,)
+        The parameter, in the order given.
+    coefs : ndarray of shape (p, m, d)
+        Coefficients (of the kernel expansion for kernels).
+    intercepts : ndarray of shape (p, m)
+    objectives, lower_bounds, gaps : ndarray of shape (p,)
+    n_iters : ndarray of shape (p,)
+    classes : ndarray
+        The labels.
+    """
+
+    Cs: NDArray[np.float64]
+    coefs: NDArray[np.float64]
+    intercepts: NDArray[np.float64]
+    objectives: NDArray[np.float64]
+    lower_bounds: NDArray[np.float64]
+    gaps: NDArray[np.float64]
+    n_iters: NDArray[np.intp]
+    classes: NDArray
+
+
+def regularization_path(
+    estimator: MarginEstimator, X: Any, y: Any, Cs: ArrayLike, *, sample_weight: Any = None
+) -> Path:
+    """Fit ``estimator`` at every C, warm-started from the next smaller one.
+
+    Parameters
+    ----------
+    estimator : MarginEstimator
+        Its parameters but C are used; it is not changed.
+    X, y, sample_weight
+        As for ``fit``.
+    Cs : array-like of shape (p,)
+        Positive numbers in any order.
+    """
+    values = np.asarray(Cs, dtype=np.float64)
+    if values.ndim != 1 or values.size == 0 or not np.all(np.isfinite(values) & (values > 0)):
+        raise ValueError("Cs must be a non-empty list of positive numbers.")
+    order = np.argsort(values, kind="stable")
+    results: dict[int, Result] = {}
+    worker = clone(estimator)
+    worker._validate_params()
+    problem = warm = previous = None
+    for at in order:
+        worker.C = float(values[at])
+        if problem is None or worker.penalty == "adaptive-l1":
+            problem, _ = worker._prepare(X, y, sample_weight)
+        here = replace(problem, C=worker.C)
+        if warm is not None and warm.multipliers is not None and previous is not None:
+            # Scaled multipliers stay feasible: their boxes are proportional to C.
+            warm = replace(warm, multipliers=warm.multipliers * (worker.C / previous))
+        warm = results[at] = solve(here, worker.solver, worker._options(), warm)
+        previous = worker.C
+    return _path(values, [results[i] for i in range(values.size)], worker.classes_)
+
+
+def truncation_path(estimator: MarginEstimator, X: Any, y: Any, ss: ArrayLike, *, sample_weight: Any = None) -> Path:
+    """Fit a truncated-hinge classifier at every s, from the least truncated (the hinge at -inf) to the most.
+
+    Returns a :class:`Path` whose ``Cs`` holds the values of s in the order given; -inf is the plain hinge.
+    """
+    values = np.asarray(ss, dtype=np.float64)
+    if values.ndim != 1 or values.size == 0 or np.any(np.isnan(values)) or np.any(values >= 1):
+        raise ValueError("ss must be a non-empty list of numbers below 1 (-inf is the plain hinge).")
+    worker = clone(estimator)
+    worker._validate_params()
+    results: dict[int, Result] = {}
+    problem, _ = worker._prepare(X, y, sample_weight)
+    warm = None
+    for at in np.argsort(values, kind="stable"):
+        if np.isinf(values[at]):
+            loss = worker._loss(problem.n_classes).convex_part
+        else:
+            worker.s = float(values[at])
+            loss = worker._loss(problem.n_classes)
+        warm = results[at] = solve(replace(problem, loss=loss), worker.solver, worker._options(), warm)
+    return _path(values, [results[i] for i in range(values.size)], worker.classes_)
+
+
+def _path(values: NDArray[np.float64], results: list[Result], classes: NDArray) -> Path:
+    return Path(
+        values,
+        np.array([r.coef for r in results]),
+        np.array([r.intercept for r in results]),
+        np.array([r.objective for r in results]),
+        np.array([r.lower_bound for r in results]),
+        np.array([r.gap for r in results]),
+        np.array([r.n_iter for r in results]),
+        classes,
+    )

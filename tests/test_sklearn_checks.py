@@ -1,0 +1,17 @@
+"""scikit-learn's own checks on every estimator, with no expected failure."""
+
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from psilearn import PsiClassifier, SVMClassifier, TruncatedHingeClassifier
+
+ESTIMATORS = [
+    SVMClassifier(),
+    SVMClassifier(penalty="l1"),
+    TruncatedHingeClassifier(),
+    PsiClassifier(a=2.0),
+]
+
+
+@parametrize_with_checks(ESTIMATORS)
+def test_sklearn_compatible(estimator, check):
+    check(estimator)
