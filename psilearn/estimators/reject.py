@@ -24,9 +24,9 @@ class RejectClassifier(MarginEstimator):
     """Classifier with a reject option: answers only where it is confident.
 
     Minimises ``P(w) + C sum_i weight_i phi_d(u_i)`` with phi_d(u) = (1 - u)_+ + (1 - 2d)/d (-u)_+, whose population
-    minimiser is the sign of Chow's rule where that answers and 0 where it abstains (Bartlett and Wegkamp, Classification
-    with a reject option using a hinge loss, 2008; Choi, Kim, Han and Kang, An algorithm for support vector machines with
-    a reject option using bundle method, 2009).
+    minimiser is the sign of Chow's rule where that answers and 0 where it abstains (Bartlett and Wegkamp,
+    Classification with a reject option using a hinge loss, 2008; Choi, Kim, Han and Kang, An algorithm for support
+    vector machines with a reject option using bundle method, 2009).
 
     Parameters
     ----------
