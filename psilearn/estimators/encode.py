@@ -38,7 +38,11 @@ def encode(
 ) -> Sample:
     """Drop samples of weight zero, multiply in class weights, and bring small samples into canonical form."""
     codes = np.searchsorted(classes, y).astype(np.intp)
-    given = np.ones(len(y)) if sample_weight is None else _check_sample_weight(sample_weight, X, dtype=np.float64)
+    given = (
+        np.ones(len(y))
+        if sample_weight is None
+        else _check_sample_weight(sample_weight, X, dtype=np.float64, allow_all_zero_weights=True)
+    )
     if np.any(given < 0):
         raise ValueError("sample_weight must not be negative.")
     keep = np.flatnonzero(given > 0)
