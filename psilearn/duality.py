@@ -53,6 +53,7 @@ def repair_k_class(A: Array, y: NDArray[np.intp], upper: Array, target: Array) -
     members = [np.flatnonzero(y == a) for a in range(k)]
     for _ in range(3):
         surplus = _column_sums(A, y, k) - target
+        surplus -= surplus.mean()  # zero but for rounding, which the balancing programme would call infeasible
         size = float(np.abs(surplus).sum())
         if size <= 1e-15 * max(1.0, float(upper.sum())):
             return A
