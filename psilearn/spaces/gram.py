@@ -98,16 +98,21 @@ class Kernel:
             out[rows] = block
 
 
-def scale_of(gamma: float | str, X: Samples) -> float:
-    """Return the number behind ``gamma``: "scale" is 1 / (d Var X), "auto" is 1 / d (both 1 for constant X)."""
+def scale_of(gamma: float | str, X: Samples, weights: NDArray[np.float64] | None = None) -> float:
+    """Return the number behind ``gamma``: "scale" is 1 / (d Var X), "auto" is 1 / d (both 1 for constant X).
+
+    With weights the variance is weighted, so that a weight of 2 equals the row given twice.
+    """
     if not isinstance(gamma, str):
         return float(gamma)
     if gamma == "auto":
         return 1.0 / X.shape[1]
     if gamma != "scale":
         raise ValueError(f'gamma must be "scale", "auto" or a number, got {gamma!r}.')
-    variance = (X.multiply(X)).mean() - X.mean() ** 2 if sp.issparse(X) else X.var(dtype=np.float64)
-    return 1.0 / (X.shape[1] * float(variance)) if variance > 0 else 1.0
+    rows = np.asarray(X.sum(axis=1, dtype=np.float64)).ravel() / X.shape[1]
+    mean = np.average(rows, weights=weights)
+    variance = np.average(_squared_norms(X) / X.shape[1], weights=weights) - mean**2
+    return 1.0 / (X.shape[1] * float(variance)) if variance > 1e-15 * mean**2 else 1.0
 
 
 def _gaussian(block: NDArray, x2: NDArray, z2: NDArray, gamma: float) -> None:
