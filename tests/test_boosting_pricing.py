@@ -66,7 +66,7 @@ def test_price_equals_enumeration(seed):
         A, y, w, pairs, K, cost = random_instance(rng)
         truth = enumerate_values(A, y, w, pairs, K, cost)
         n = int(rng.integers(1, 5))
-        order = None if K == A.shape[1] and rng.random() < 0.7 else K
+        order = None if A.shape[1] == K and rng.random() < 0.7 else K
         data = Attributes(A, y)
         got = price(data, w, pairs, max_order=order, order_cost=cost, n_columns=n, n_proved=n)
         by_sign = [distinct(v for (_, s), v in truth.items() if s == sign) for sign in (1, -1)]

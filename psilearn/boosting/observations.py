@@ -38,7 +38,8 @@ class Observations:
             raise ValueError("Sample weights must be non-negative.")
         used = weight > 0
         both, place = np.unique(np.column_stack([X[used], y[used]]), axis=0, return_inverse=True)
-        total = np.bincount(place.ravel(), weight[used], minlength=both.shape[0])
+        total = np.zeros(both.shape[0])
+        np.add.at(total, place.ravel(), weight[used])
         return cls(np.ascontiguousarray(both[:, :-1]), both[:, -1].astype(np.int64), total)
 
     @property

@@ -1,8 +1,8 @@
 """Branch and bound over Boolean monomials: the search behind exact pricing.
 
 A *row* is a point (or a pair of points, which satisfies a literal when both points do), given by the 0/1 vector of the
-2N literals it satisfies: literal l < N is attribute l, literal l + N its negation. The first ``n_gain`` rows carry gains,
-the others costs, all positive. Sought are the conjunctions T of at most K literals with the largest
+2N literals it satisfies: literal l < N is attribute l, literal l + N its negation. The first ``n_gain`` rows carry
+gains, the others costs, all positive. Sought are the conjunctions T of at most K literals with the largest
 
     f(T) = gain of the rows satisfying T - cost of the rows satisfying T - c(|T|).
 
@@ -19,8 +19,8 @@ classical bound G. A literal whose bound does not beat the incumbent is forbidde
 t-th child, every literal of the children before it; both make the e_r of the descendants larger.
 
 Closing (any order, constant c). If all gain rows of the node satisfy an allowed literal, adding it costs nothing: it is
-added. If they all satisfy a literal that is forbidden, then f(T) <= f(T with it), and that conjunction belongs to an earlier or
-pruned branch: the node is pruned.
+added. If they all satisfy a literal that is forbidden, then f(T) <= f(T with it), and that conjunction belongs to an
+earlier or a pruned branch: the node is pruned.
 """
 
 from __future__ import annotations
@@ -107,7 +107,9 @@ def dive(
     starts = np.empty(0, np.int64)
     for start in range(-1, min(width, n_literals) if K > 0 else -1):
         rows[0] = np.arange(n_rows)
-        g, c, order = n_gain, n_rows - n_gain, 0
+        g = n_gain
+        c = n_rows - n_gain
+        order = 0
         best = -np.inf
         while order < K:
             net[:] = 0.0
@@ -121,7 +123,7 @@ def dive(
                 break
             for q in range(order):
                 net[chosen[q] % (n_literals // 2) :: n_literals // 2] = -np.inf
-            l = starts[start] if order == 0 else np.argmax(net)
+            l = int(starts[start] if order == 0 else np.argmax(net))
             if order > 0 and net[l] - order_cost[order + 1] <= best + tolerance:
                 break
             best = net[l] - order_cost[order + 1]
@@ -164,7 +166,7 @@ def _close(literals, gain, total, rows, n_gain, n_cost, inside, allowed, n_allow
 def _branch(
     literals, value, rows, n_gain, n_cost, gain, total, later_cost, floor, allowed, n_allowed, cand, cand_bound
 ):
-    """Write the children that can beat ``floor`` (smallest gain first) with the bound of the module; return their number."""
+    """Write the children whose bound beats ``floor``, smallest gain first; return their number."""
     drop = np.empty(n_allowed)
     m = 0
     for q in range(n_allowed):
@@ -204,8 +206,8 @@ def advance(
     """Continue the depth-first search for about ``budget`` nodes; return True when the tree is exhausted.
 
     What cannot be among the ``rank`` best is cut off; the pool may hold more than that, met on the way.
-    ``rows, counts, cand, cand_bound, cursor, inside`` hold one line per depth: the rows, (gains, costs), the children with
-    their bounds, (number, next) and, when closing, the literals all gain rows satisfy. ``state`` is described above.
+    ``rows, counts, cand, cand_bound, cursor, inside`` hold one line per depth: the rows, (gains, costs), the children
+    with their bounds, (number, next) and, when closing, the literals all gain rows satisfy.
     """
     n_literals = literals.shape[1]
     K = order_cost.size - 1
