@@ -232,8 +232,8 @@ def solve_interior(programme: Programme, v: Array, watch: Callable[[Array, Array
     best = np.inf
     for iteration in range(_MAX_ITER):
         relative = iterate.measure()
-        best = min(best, relative)
-        if watch(iterate.v, iterate.a, relative) or relative < 1e-15 or relative > 1e6 * best:
-            break
+        best = min(best, iterate.gap)
+        if watch(iterate.v, iterate.a, relative) or relative < 1e-15 or iterate.gap > 1e6 * best:
+            return iteration
         iterate.advance()
-    return iteration
+    return _MAX_ITER

@@ -14,7 +14,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from ..problem import Problem
@@ -22,6 +21,7 @@ from ..programs.classwise import ClassMargins, sum_to_zero_basis
 from ..programs.crossover import to_vertex
 from ..programs.interior import Programme, solve_interior
 from ..result import Result, Status, relative_gap
+from ..spaces import LinearSpace
 from .base import Clock, Options, convex_result
 
 Array = NDArray[np.float64]
@@ -47,8 +47,9 @@ class _Scaled:
 
     @classmethod
     def of(cls, problem: Problem) -> _Scaled:
+        assert isinstance(problem.space, LinearSpace)
         X = problem.space.X
-        X = np.asarray(X.todense() if sp.issparse(X) else X, dtype=np.float64)
+        X = np.asarray(X if isinstance(X, np.ndarray) else X.toarray(), dtype=np.float64)
         mean = X.mean(axis=0)
         sd = np.sqrt(np.mean((X - mean) ** 2, axis=0))
         sd[sd <= 1e-12 * np.abs(mean)] = 0.0
@@ -129,7 +130,7 @@ class _Run:
         return relative_gap(objective, bound)
 
     def polished(self) -> tuple[Array, Array, Array]:
-        """Return coefficients with exact zeros and multipliers: a vertex, else small coefficients cut off, else as is."""
+        """Return coefficients with exact zeros, and multipliers: a vertex, else the small ones cut off, else as is."""
         gap = self.gap(self.v, self.a)
         for v, a in self.candidates():
             if self.gap(v, a) <= max(gap, self.options.tol):
@@ -144,7 +145,7 @@ class _Run:
             vertex = to_vertex(self.programme, self.v, self.clock.left)
             if vertex is not None:
                 yield vertex
-        for level in 10.0 ** np.arange(-3, -10, -1):
+        for level in (1.0, *10.0 ** np.arange(-3, -10, -1)):
             yield self.cut_off(level), self.a
 
     def cut_off(self, level: float) -> Array:
