@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True, eq=False)
 class Penalty:
-    """P(W) = l2/2 ||W||^2 + sum_jl l1_jl |w_jl| + l0 #{w_jl != 0}; the intercepts are never penalised.
+    """The penalty ``l2/2 ||W||^2 + sum_jl l1_jl |w_jl| + l0 #{w_jl != 0}``; intercepts are never penalised.
 
     Parameters
     ----------

@@ -92,7 +92,7 @@ def guaranteed_threshold(
 
 
 def confidence_of(F: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return |f| for two classes, the lead of the best class over the second for more."""
+    """Return ``|f|`` for two classes, the lead of the best class over the second for more."""
     if F.ndim == 1:
         return np.abs(F)
     top = np.partition(F, -2, axis=1)
