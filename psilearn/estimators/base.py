@@ -29,6 +29,8 @@ from .encode import Sample, encode
 
 #: Multipliers below this share of their cost are rounding, not support.
 SUPPORT_SHARE = 1e-7
+#: Fan and Li's choice of the second parameter of SCAD.
+SCAD = 3.7
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -41,9 +43,10 @@ class MarginEstimator(ClassifierMixin, BaseEstimator):
     ----------
     C : float, default=1.0
         Price of a unit of loss: ``P(w) + C sum_i weight_i loss(u_i)`` is minimised, intercepts free.
-    penalty : {"l2", "l1", "adaptive-l1", "elastic-net"}
+    penalty : {"l2", "l1", "adaptive-l1", "elastic-net", "scad"}
         "l2" is ||w||^2 / 2, "l1" is ||w||_1, "adaptive-l1" is sum_j |w_j| / |w0_j| with w0 from the l2 fit of the same
-        loss and C, "elastic-net" is l1_ratio ||w||_1 + (1 - l1_ratio)/2 ||w||^2.
+        loss and C, "elastic-net" is l1_ratio ||w||_1 + (1 - l1_ratio)/2 ||w||^2, "scad" the smoothly clipped absolute
+        deviation with lambda = 1 and a = 3.7 (not convex: solved by the d.c. algorithm).
     l1_ratio : float, default=0.5
         Share of the l1 norm in the elastic net.
     adaptive_weights : array-like, optional
@@ -72,7 +75,7 @@ class MarginEstimator(ClassifierMixin, BaseEstimator):
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "C": [Interval(Real, 0, None, closed="neither")],
-        "penalty": [StrOptions({"l2", "l1", "adaptive-l1", "elastic-net"})],
+        "penalty": [StrOptions({"l2", "l1", "adaptive-l1", "elastic-net", "scad"})],
         "l1_ratio": [Interval(Real, 0, 1, closed="both")],
         "adaptive_weights": ["array-like", None],
         "kernel": [StrOptions({"linear", "rbf", "poly", "sigmoid", "precomputed"}), callable],
@@ -163,6 +166,8 @@ class MarginEstimator(ClassifierMixin, BaseEstimator):
             return Penalty(l1=1.0)
         if self.penalty == "elastic-net":
             return Penalty(l2=1.0 - self.l1_ratio, l1=float(self.l1_ratio))
+        if self.penalty == "scad":
+            return Penalty(l1=1.0, scad=SCAD)
         shape = (problem.n_functions, problem.space.dim)
         if self.adaptive_weights is not None:
             weights = np.asarray(self.adaptive_weights, dtype=np.float64)

@@ -33,8 +33,8 @@ class RejectClassifier(MarginEstimator):
     d : float, default=0.2
         Cost of an abstention when a wrong answer costs 1, in (0, 1/2).
     threshold : float or "auto", default=0.5
-        Abstain where ``|f|`` (for k > 2: the lead of the best class) does not exceed it. "auto" minimises Chow's cost on
-        held-out folds.
+        Abstain where ``|f|`` (for k > 2: the lead of the best class) does not exceed it. "auto" minimises Chow's cost
+        on held-out folds.
     s : float, optional
         Also truncate the loss at margin s: robust and abstaining.
     threshold_folds : int, default=5

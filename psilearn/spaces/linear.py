@@ -51,6 +51,10 @@ class LinearSpace:
             out += R[rows].T @ self.X[rows].astype(np.float64)
         return out
 
+    def combine_absolute(self, r: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return sum_i r_i |x_i|: how large a combination with multipliers up to r can get, coefficient by coefficient."""
+        return np.asarray(abs(self.X).T @ r).ravel()
+
     def inner(self, W: NDArray[np.float64], V: NDArray[np.float64]) -> float:
         """Inner product of two sets of functions, intercepts left out."""
         return float(np.sum(W * V))
