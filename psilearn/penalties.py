@@ -1,4 +1,4 @@
-"""Penalties: one record, P(W) = l2/2 ||W||^2 + sum_jl l1_jl |w_jl| + l0 #{w_jl != 0}, the l1 part possibly folded (SCAD)."""
+"""Penalties: one record, P(W) = l2/2 ||W||^2 + sum_jl l1_jl |w_jl| + l0 #{w_jl != 0}, the l1 part maybe folded."""
 
 from __future__ import annotations
 

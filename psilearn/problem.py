@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from .duality import l1_shrinkage, repair_k_class, repair_two_class
 from .losses import Loss
 from .penalties import Penalty
-from .spaces import KernelSpace, Space
+from .spaces import KernelSpace, LinearSpace, Space
 
 
 @dataclass(frozen=True, eq=False)
@@ -176,9 +176,11 @@ class Problem:
         """Pull R towards the tilt until the conjugate of a pure l1 penalty is finite."""
         centre = np.zeros_like(R) if self.tilt is None else self.tilt
         V = self.space.combine(R - centre)
-        # An unpenalised coefficient asks for V = 0, which rounding denies: allow what rounding can make of the sum.
-        rounding = 1e-13 * self.space.combine_absolute(self.costs * self.loss.max_slope)
-        theta = l1_shrinkage(V, self.penalty.l1_array(V.shape) + rounding)
+        l1 = self.penalty.l1_array(V.shape)
+        if np.any(l1 == 0) and isinstance(self.space, LinearSpace):
+            # An unpenalised coefficient asks for V = 0, which rounding denies: allow what rounding can make of the sum.
+            l1 = np.maximum(l1, 1e-13 * self.loss.max_slope * self.costs.sum() * self.space.column_peaks)
+        theta = l1_shrinkage(V, l1)
         if theta < 1.0:
             theta *= 1.0 - 1e-14  # stay on the safe side of rounding
         return centre + theta * (R - centre)

@@ -119,9 +119,8 @@ def test_weak_duality_whatever_the_multipliers(rng, k, penalty):
 def test_repaired_multipliers_are_feasible(rng, k):
     problem = make_problem(rng, n=40, k=k)
     F = rng.normal(size=(40, problem.n_functions))
-    tilted = make_problem(rng, n=40, k=k, loss=TruncatedHinge(-0.5)).majorant(
-        3 * rng.normal(size=(problem.n_functions, 3)), np.zeros(problem.n_functions)
-    )
+    W = 3 * rng.normal(size=(problem.n_functions, 3))
+    tilted = make_problem(rng, n=40, k=k, loss=TruncatedHinge(-0.5)).majorant(W, np.zeros(problem.n_functions))
     for p in (problem, tilted):
         R = p.repaired_multipliers(rng.normal(size=F.shape))
         target = 0.0 if p.tilt is None else p.tilt.sum(axis=0)

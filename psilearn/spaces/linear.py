@@ -51,9 +51,13 @@ class LinearSpace:
             out += R[rows].T @ self.X[rows].astype(np.float64)
         return out
 
-    def combine_absolute(self, r: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return sum_i r_i |x_i|: how large a combination with multipliers up to r can get, coefficient by coefficient."""
-        return np.asarray(abs(self.X).T @ r).ravel()
+    @cached_property
+    def column_peaks(self) -> NDArray[np.float64]:
+        """The largest absolute value of every feature."""
+        low, high = self.X.min(axis=0), self.X.max(axis=0)
+        if self.is_sparse:
+            low, high = low.toarray().ravel(), high.toarray().ravel()
+        return np.maximum(np.abs(low), np.abs(high)).astype(np.float64)
 
     def inner(self, W: NDArray[np.float64], V: NDArray[np.float64]) -> float:
         """Inner product of two sets of functions, intercepts left out."""
