@@ -1,19 +1,21 @@
-"""Toy experiments for the harness's tests; a module of its own because worker processes import it by name."""
+"""Toy experiments for the harness's tests; a module of its own because worker processes import it by name.
+
+Heavy imports stand inside the functions: every worker process of every test imports this module.
+"""
 
 import os
 import time
 
 import numpy as np
-from matplotlib.figure import Figure
-from sklearn.svm import SVC
 
-from psilearn.datasets import make_disk
 from psilearn.reproduce import Ordering, Paper, Published, Reason, experiment, grid, view
 
 PAPER = Paper("A. Author and B. Author", "A toy", 2001)
 
 
 def _draw(summary):
+    from matplotlib.figure import Figure
+
     figure = Figure()
     figure.subplots().plot(summary.mean({"C": 1.0}, "curve"))
     return figure
@@ -40,6 +42,10 @@ def _draw(summary):
     about="No more than a toy.",
 )
 def svm(seed, *, C):
+    from sklearn.svm import SVC
+
+    from psilearn.datasets import make_disk
+
     X, y = make_disk(50, random_state=seed)
     X_test, y_test = make_disk(1000, random_state=seed + 1)
     model = SVC(kernel="linear", C=C).fit(X, y)
@@ -54,7 +60,7 @@ also = view(svm, "toy/also", title="the same results again")
 def slow(seed, *, x):
     if "TOY_LOG" in os.environ:
         with open(os.environ["TOY_LOG"], "a") as log:
-            log.write(f"{os.getppid()} {seed} {x}\n")
+            log.write(f"{os.getpid()} {seed} {x}\n")
     time.sleep(0.05)
     return {"value": np.random.default_rng(seed).normal() * x}
 

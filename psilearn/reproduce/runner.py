@@ -41,7 +41,7 @@ def run(
     tasks : iterable of Task
     store : Store
     n_jobs : int or None
-        Local processes; None means one per core.
+        Local processes; None means one per core, 1 means this process itself.
     cluster : str or None
         Address of a dask scheduler; the same tasks then run there and come back to this process's store.
     console : rich Console or None
@@ -81,6 +81,15 @@ class _LocalPool:
 
     def submit(self, task: Task) -> Future:
         return get_reusable_executor(max_workers=self.n_jobs, env=_ONE_THREAD).submit(execute, task)
+
+
+class _ThisProcess:
+    """No workers: a task runs where it is submitted."""
+
+    def submit(self, task: Task) -> Future:
+        future: Future = Future()
+        future.set_result(execute(task))
+        return future
 
 
 class _ClusterPool:
@@ -128,8 +137,11 @@ def _outcome(future: Future, task: Task) -> Outcome:
 
 @contextmanager
 def _workers(cluster: str | None, n_jobs: int | None) -> Iterator[tuple[Any, int]]:
+    jobs = n_jobs or os.cpu_count() or 1
+    if cluster is None and jobs == 1:
+        yield _ThisProcess(), 1
+        return
     if cluster is None:
-        jobs = n_jobs or os.cpu_count() or 1
         try:
             yield _LocalPool(jobs), jobs
         finally:
