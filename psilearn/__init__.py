@@ -3,6 +3,7 @@
 from ._version import __version__
 from .estimators.margin import MarginClassifier, PsiClassifier, SVMClassifier, TruncatedHingeClassifier
 from .estimators.path import Path, regularization_path, truncation_path
+from .estimators.reject import RejectClassifier
 from .losses import HardMargin, Hinge, Psi, RejectHinge, TruncatedHinge, TruncatedReject
 
 __all__ = [
@@ -12,6 +13,7 @@ __all__ = [
     "Path",
     "Psi",
     "PsiClassifier",
+    "RejectClassifier",
     "RejectHinge",
     "SVMClassifier",
     "TruncatedHinge",

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from .duality import l1_shrinkage, repair_k_class, repair_two_class
 from .losses import Loss
 from .penalties import Penalty
-from .spaces import KernelSpace, Space
+from .spaces import KernelSpace, LinearSpace, Space
 
 
 @dataclass(frozen=True, eq=False)
@@ -176,7 +176,11 @@ class Problem:
         """Pull R towards the tilt until the conjugate of a pure l1 penalty is finite."""
         centre = np.zeros_like(R) if self.tilt is None else self.tilt
         V = self.space.combine(R - centre)
-        theta = l1_shrinkage(V, self.penalty.l1_array(V.shape))
+        l1 = self.penalty.l1_array(V.shape)
+        if np.any(l1 == 0) and isinstance(self.space, LinearSpace):
+            # An unpenalised coefficient asks for V = 0, which rounding denies: allow what rounding can make of the sum.
+            l1 = np.maximum(l1, 1e-13 * self.loss.max_slope * self.costs.sum() * self.space.column_peaks)
+        theta = l1_shrinkage(V, l1)
         if theta < 1.0:
             theta *= 1.0 - 1e-14  # stay on the safe side of rounding
         return centre + theta * (R - centre)
@@ -229,20 +233,23 @@ class Problem:
         smallest = float(np.min(np.asarray(self.penalty.l1)))
         return max(upper, 0.0) / smallest if smallest > 0 else np.inf
 
-    def linearised(self, F: NDArray[np.float64]) -> Problem:
-        """Return the convex majorant of the objective that touches it at the scores F (the d.c. step).
+    def majorant(self, W: NDArray[np.float64], b: NDArray[np.float64]) -> Problem:
+        """Return a convex problem whose objective touches this one at (W, b) and lies above it elsewhere (d.c. step).
 
-        l = g - (g - cap)_+, and the convex (g - cap)_+ is replaced by its tangent at F: with steepness s_i = -g'(u_i)
-        of the capped samples (u_i < t strictly) this adds cost_i s_i (u_i - u_i(F)) - cost_i (g(u_i(F)) - cap). Where
-        two classes tie for the margin the lowest index is taken, which keeps the tangent a subgradient.
+        l = g - (g - cap)_+, and the convex (g - cap)_+ is replaced by its tangent: with steepness s_i = -g'(u_i) of the
+        capped samples (u_i < t strictly) this adds cost_i s_i u to their objective. Where two classes tie for the
+        margin the lowest index is taken, which keeps the tangent a subgradient. A folded penalty becomes a reweighted
+        l1 norm.
         """
+        F = self.space.scores(W, b)
         u = self.margins_of_scores(F)
         capped = self.loss.is_capped(u)
         steepness = np.where(capped, self.costs * self.loss.convex_slope(u), 0.0)
         tilt = self.spread(steepness, None if self.n_classes == 2 else self.rivals(F))
-        excess = np.where(capped, self.loss.convex_value(u) - self.loss.cap, 0.0)
-        offset = -float(self.costs @ excess) - float(steepness @ u)
-        return replace(self, loss=self.loss.convex_part, tilt=tilt, offset=self.offset + offset)
+        excess = np.where(capped, self.loss.convex_value(u) - self.loss.cap, 0.0) if capped.any() else np.zeros(self.n)
+        penalty, offset = self.penalty.majorant(W)
+        offset += self.offset - float(self.costs @ excess) - float(steepness @ u)
+        return replace(self, loss=self.loss.convex_part, penalty=penalty, tilt=tilt, offset=offset)
 
     def subset(self, rows: NDArray[np.intp]) -> Problem:
         """Return the problem on some of the samples (same number of classes, same C)."""

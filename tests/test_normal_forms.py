@@ -119,7 +119,8 @@ def test_weak_duality_whatever_the_multipliers(rng, k, penalty):
 def test_repaired_multipliers_are_feasible(rng, k):
     problem = make_problem(rng, n=40, k=k)
     F = rng.normal(size=(40, problem.n_functions))
-    tilted = make_problem(rng, n=40, k=k, loss=TruncatedHinge(-0.5)).linearised(3 * F)
+    W = 3 * rng.normal(size=(problem.n_functions, 3))
+    tilted = make_problem(rng, n=40, k=k, loss=TruncatedHinge(-0.5)).majorant(W, np.zeros(problem.n_functions))
     for p in (problem, tilted):
         R = p.repaired_multipliers(rng.normal(size=F.shape))
         target = 0.0 if p.tilt is None else p.tilt.sum(axis=0)
@@ -135,7 +136,7 @@ def test_linearisation_is_a_touching_majorant(rng, k, loss):
     shape = (problem.n_functions, 3)
     for _ in range(10):
         W, b = rng.normal(size=shape), rng.normal(size=shape[0])
-        majorant = problem.linearised(problem.space.scores(W, b))
+        majorant = problem.majorant(W, b)
         assert majorant.is_convex
         assert majorant.value(W, b) == pytest.approx(problem.value(W, b), rel=1e-10)
         for _ in range(10):
@@ -183,3 +184,22 @@ def test_certificate_catches_lies(rng):
     assert not Certificate(Claim.CONVEX, value, value, True, evidence=R).verify(problem, W, b).ok
     assert not Certificate(Claim.CONVEX, value - 1, bound, True, evidence=R).verify(problem, W, b).ok
     assert not Certificate(Claim.GLOBAL, value, value + 1).verify(problem, W, b).ok
+
+
+def test_scad_is_folded_and_majorised(rng):
+    penalty = Penalty(l1=0.8, scad=3.7)
+    w = np.linspace(-4, 4, 161)
+    values = np.array([penalty.value(np.array([[x]]), 0.0) for x in w])
+    np.testing.assert_allclose(values, values[::-1])
+    assert np.all(np.diff(values[80:]) >= -1e-12)
+    np.testing.assert_allclose(values[np.abs(w) >= 3.7 * 0.8], 0.5 * 4.7 * 0.64)
+    for _ in range(20):
+        at = rng.normal(size=(1, 3)) * 2
+        above, offset = penalty.majorant(at)
+        assert above.is_convex
+        assert above.value(at, 0.0) + offset == pytest.approx(penalty.value(at, 0.0))
+        for _ in range(20):
+            other = rng.normal(size=(1, 3)) * 3
+            assert above.value(other, 0.0) + offset >= penalty.value(other, 0.0) - 1e-12
+    with pytest.raises(ValueError, match="scad"):
+        Penalty(l1=1.0, scad=1.5)

@@ -2,13 +2,14 @@
 
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from psilearn import PsiClassifier, SVMClassifier, TruncatedHingeClassifier
+from psilearn import PsiClassifier, RejectClassifier, SVMClassifier, TruncatedHingeClassifier
 
 ESTIMATORS = [
     SVMClassifier(),
     SVMClassifier(penalty="l1"),
     TruncatedHingeClassifier(),
     PsiClassifier(a=2.0),
+    RejectClassifier(),
 ]
 
 

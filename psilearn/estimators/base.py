@@ -9,11 +9,9 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.metrics.pairwise import pairwise_kernels
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
@@ -25,11 +23,14 @@ from ..problem import Problem
 from ..result import Result, Status
 from ..solvers.base import Options
 from ..solvers.registry import SOLVERS, solve
-from ..spaces import KernelSpace, LinearSpace
-from .encode import Sample, encode, scale_gamma
+from ..spaces import LinearSpace
+from ..spaces.gram import Kernel, scale_of
+from .encode import Sample, encode
 
 #: Multipliers below this share of their cost are rounding, not support.
 SUPPORT_SHARE = 1e-7
+#: Fan and Li's choice of the second parameter of SCAD.
+SCAD = 3.7
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -42,9 +43,10 @@ class MarginEstimator(ClassifierMixin, BaseEstimator):
     ----------
     C : float, default=1.0
         Price of a unit of loss: ``P(w) + C sum_i weight_i loss(u_i)`` is minimised, intercepts free.
-    penalty : {"l2", "l1", "adaptive-l1", "elastic-net"}
+    penalty : {"l2", "l1", "adaptive-l1", "elastic-net", "scad"}
         "l2" is ||w||^2 / 2, "l1" is ||w||_1, "adaptive-l1" is sum_j |w_j| / |w0_j| with w0 from the l2 fit of the same
-        loss and C, "elastic-net" is l1_ratio ||w||_1 + (1 - l1_ratio)/2 ||w||^2.
+        loss and C, "elastic-net" is l1_ratio ||w||_1 + (1 - l1_ratio)/2 ||w||^2, "scad" the smoothly clipped absolute
+        deviation with lambda = 1 and a = 3.7 (not convex: solved by the d.c. algorithm).
     l1_ratio : float, default=0.5
         Share of the l1 norm in the elastic net.
     adaptive_weights : array-like, optional
@@ -73,7 +75,7 @@ class MarginEstimator(ClassifierMixin, BaseEstimator):
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "C": [Interval(Real, 0, None, closed="neither")],
-        "penalty": [StrOptions({"l2", "l1", "adaptive-l1", "elastic-net"})],
+        "penalty": [StrOptions({"l2", "l1", "adaptive-l1", "elastic-net", "scad"})],
         "l1_ratio": [Interval(Real, 0, 1, closed="both")],
         "adaptive_weights": ["array-like", None],
         "kernel": [StrOptions({"linear", "rbf", "poly", "sigmoid", "precomputed"}), callable],
@@ -151,8 +153,8 @@ class MarginEstimator(ClassifierMixin, BaseEstimator):
         else:
             if self.penalty != "l2":
                 raise ValueError(f"Kernel machines take penalty='l2' only, got penalty={self.penalty!r}.")
-            self._gamma = self._resolve_gamma(sample)
-            space = KernelSpace(self._gram(sample.X, sample.X))
+            self.kernel_ = self._resolve_kernel(sample)
+            space = self.kernel_.space(sample.X)
         k = self.classes_.size
         problem = Problem(space, sample.y, k, self._loss(k), Penalty(l2=1.0), float(self.C), sample.weights)
         return replace(problem, penalty=self._penalty(problem)), sample
@@ -164,6 +166,8 @@ class MarginEstimator(ClassifierMixin, BaseEstimator):
             return Penalty(l1=1.0)
         if self.penalty == "elastic-net":
             return Penalty(l2=1.0 - self.l1_ratio, l1=float(self.l1_ratio))
+        if self.penalty == "scad":
+            return Penalty(l1=1.0, scad=SCAD)
         shape = (problem.n_functions, problem.space.dim)
         if self.adaptive_weights is not None:
             weights = np.asarray(self.adaptive_weights, dtype=np.float64)
@@ -235,21 +239,10 @@ class MarginEstimator(ClassifierMixin, BaseEstimator):
     def _is_linear(self) -> bool:
         return isinstance(self.kernel, str) and self.kernel == "linear"
 
-    def _resolve_gamma(self, sample: Sample) -> float:
-        if isinstance(self.gamma, str):
-            if self.gamma == "auto" or self.kernel == "precomputed":
-                return 1.0 / sample.X.shape[1]
-            return scale_gamma(sample.X, sample.sample_weight)
-        return float(self.gamma)
-
-    def _gram(self, A: Any, B: Any) -> NDArray:
-        if isinstance(self.kernel, str) and self.kernel == "precomputed":
-            return A.toarray() if sp.issparse(A) else A
-        if callable(self.kernel):
-            return np.asarray(self.kernel(A, B), dtype=np.float64)
-        everything = {"gamma": self._gamma, "degree": self.degree, "coef0": self.coef0}
-        wanted = {"rbf": ["gamma"], "poly": ["gamma", "degree", "coef0"], "sigmoid": ["gamma", "coef0"]}[self.kernel]
-        return pairwise_kernels(A, B, metric=self.kernel, **{name: everything[name] for name in wanted})
+    def _resolve_kernel(self, sample: Sample) -> Kernel:
+        """The kernel with the number behind ``gamma``."""
+        gamma = 1.0 if self.kernel == "precomputed" else scale_of(self.gamma, sample.X, sample.sample_weight)
+        return Kernel(self.kernel, gamma, self.degree, self.coef0)
 
     # -- prediction ---------------------------------------------------------------------------------------------------
 
@@ -259,10 +252,9 @@ class MarginEstimator(ClassifierMixin, BaseEstimator):
         X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
         if self._is_linear:
             F = LinearSpace(X).scores(self.coef_, self.intercept_)
-        elif isinstance(self.kernel, str) and self.kernel == "precomputed":
-            F = np.asarray(X[:, self.dual_support_] @ self.dual_coef_.T) + self.intercept_
         else:
-            F = self._gram(X, self.support_vectors_) @ self.dual_coef_.T + self.intercept_
+            against = X[:, self.dual_support_] if self.kernel == "precomputed" else X
+            F = self.kernel_.scores(against, self.support_vectors_, self.dual_coef_, self.intercept_)
         return F[:, 0] if self.classes_.size == 2 else F
 
     def predict(self, X: Any) -> NDArray:

@@ -38,12 +38,15 @@ def encode(
 ) -> Sample:
     """Drop samples of weight zero, multiply in class weights, and bring small samples into canonical form."""
     codes = np.searchsorted(classes, y).astype(np.intp)
-    given = np.ones(len(y)) if sample_weight is None else _check_sample_weight(sample_weight, X, dtype=np.float64)
+    if sample_weight is None:
+        given = np.ones(len(y))
+    elif not np.any(sample_weight):
+        raise ValueError("sample_weight is zero for every sample; at least two classes need positive weight.")
+    else:
+        given = _check_sample_weight(sample_weight, X, dtype=np.float64)
     if np.any(given < 0):
         raise ValueError("sample_weight must not be negative.")
     keep = np.flatnonzero(given > 0)
-    if keep.size == 0:
-        raise ValueError("sample_weight is zero for every sample; at least two classes need positive weight.")
     if np.unique(codes[keep]).size < 2:
         raise ValueError("Only one class has samples of positive sample_weight; at least two are needed.")
     position = np.full(len(y), -1, dtype=np.intp)
@@ -78,13 +81,3 @@ def _class_factor(class_weight: Any, classes: NDArray, codes: NDArray, given: ND
         if np.any(factor < 0):
             raise ValueError("class_weight must not be negative.")
     return factor[codes]
-
-
-def scale_gamma(X: Any, weights: NDArray[np.float64]) -> float:
-    """Return gamma="scale": 1 / (d * Var(X)), the variance weighted so that repeating a row equals weighting it."""
-    total = weights.sum() * X.shape[1]
-    rows = np.asarray(X.sum(axis=1)).ravel()
-    mean = float(weights @ rows) / total
-    squares = X.multiply(X) if sp.issparse(X) else np.square(X)
-    variance = float(weights @ np.asarray(squares.sum(axis=1)).ravel()) / total - mean**2
-    return 1.0 / (X.shape[1] * variance) if variance > 0 else 1.0

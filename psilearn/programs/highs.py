@@ -138,7 +138,7 @@ class HighsSession:
     def solve(self, time_limit: float = math.inf) -> Answer:
         """Solve from the present basis; :class:`ProgramError` if there is neither a solution nor a reached limit."""
         # HiGHS counts its limit from the birth of the model, not of the call.
-        self.set(time_limit=float(min(self.model.getRunTime() + time_limit, 1e30)))
+        self.set(time_limit=float(min(self.model.getRunTime() + max(time_limit, 0.0), 1e30)))
         self.model.run()
         status = self.model.getModelStatus()
         info = self.model.getInfo()

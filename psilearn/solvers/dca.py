@@ -28,8 +28,8 @@ def refuses(problem: Problem) -> str | None:
     """Say why this solver cannot take the problem, or None."""
     if not problem.loss.is_continuous:
         return "solver='dca' needs a continuous loss (psi with a = 2, truncated hinge); use solver='mip' for a jump."
-    if not problem.penalty.is_convex:
-        return "solver='dca' needs a convex penalty; use solver='mip'."
+    if problem.penalty.l0:
+        return "solver='dca' cannot count non-zero coefficients (l0 > 0); use an l1, adaptive-l1 or scad penalty."
     return None
 
 
@@ -44,7 +44,7 @@ def solve(problem: Problem, options: Options, start: Result | None, inner: Solve
         The convex machine, handed in.
     """
     clock = Clock(options.time_limit)
-    convex = replace(problem, loss=problem.loss.convex_part)
+    convex = replace(problem, loss=problem.loss.convex_part, penalty=problem.penalty.convex_part)
     first = start or inner(convex, replace(options, time_limit=clock.left), None)
     best = _descend(problem, first, options, clock, inner)
     rng = np.random.default_rng(options.random_state)
@@ -70,9 +70,8 @@ class _Point:
 
     @classmethod
     def at(cls, problem: Problem, result: Result) -> _Point:
-        F = problem.space.scores(result.coef, result.intercept)
         objective = problem.value(result.coef, result.intercept)
-        return cls(result.coef, result.intercept, objective, problem.linearised(F))
+        return cls(result.coef, result.intercept, objective, problem.majorant(result.coef, result.intercept))
 
     def residual(self, bound: float) -> float:
         """What the majorant can still be lowered by, relative to the objective."""
@@ -91,7 +90,7 @@ def _descend(problem: Problem, start: Result, options: Options, clock: Clock, in
         inner_gaps.append(warm.gap)
         there = _Point.at(problem, warm)
         clock.note(min(here.objective, there.objective), -math.inf)
-        same = np.array_equal(here.majorant.tilt, there.majorant.tilt)  # type: ignore[arg-type]
+        same = not problem.penalty.scad and np.array_equal(_tilt(here), _tilt(there))
         gain = here.objective - there.objective
         residual = here.residual(warm.lower_bound)
         if gain >= 0 and same:  # both points share one majorant, so the bound speaks of the new point, too
@@ -110,6 +109,11 @@ def _descend(problem: Problem, start: Result, options: Options, clock: Clock, in
             tol = max(0.1 * options.tol, 0.1 * tol)
 
 
+def _tilt(point: _Point) -> NDArray[np.float64]:
+    assert point.majorant.tilt is not None
+    return point.majorant.tilt
+
+
 def _reason_to_stop(step: Result, clock: Clock, steps: int, limit: int) -> Status | None:
     if step.status is Status.INTERRUPTED:
         return Status.INTERRUPTED
@@ -123,5 +127,5 @@ def _result(point: _Point, status: Status, residual: float, steps: int, last: Re
     note = f"no convex majorant at this point can be lowered by more than {residual:.2g} of the objective"
     R = last.multipliers
     certificate = Certificate(Claim.CRITICAL, point.objective, -math.inf, True, residual, R, note=note)
-    extra = {"inner_gaps": gaps, "tilt": point.majorant.tilt}
+    extra = {"inner_gaps": gaps, "tilt": _tilt(point)}
     return Result(point.W, point.b, point.objective, -math.inf, status, certificate, steps, (), R, extra)

@@ -51,6 +51,14 @@ class LinearSpace:
             out += R[rows].T @ self.X[rows].astype(np.float64)
         return out
 
+    @cached_property
+    def column_peaks(self) -> NDArray[np.float64]:
+        """The largest absolute value of every feature."""
+        low, high = self.X.min(axis=0), self.X.max(axis=0)
+        if self.is_sparse:
+            low, high = low.toarray().ravel(), high.toarray().ravel()
+        return np.maximum(np.abs(low), np.abs(high)).astype(np.float64)
+
     def inner(self, W: NDArray[np.float64], V: NDArray[np.float64]) -> float:
         """Inner product of two sets of functions, intercepts left out."""
         return float(np.sum(W * V))

@@ -1,0 +1,269 @@
+"""Exact pricing: the monomials of largest reward, with an honest bound when a limit stops the search."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..kernels import pricing as kernel
+
+#: Values closer than this, relative to the total weight, count as equal.
+RELATIVE_TOLERANCE = 1e-12
+_DIVES = 32
+_FIRST_CHUNK = 512
+_CHUNK_SECONDS = 0.05
+
+
+class Monomial(NamedTuple):
+    """A signed conjunction: ``literals`` l < N ask attribute l to be 1, l >= N ask attribute l - N to be 0."""
+
+    literals: tuple[int, ...]
+    sign: int
+
+    @property
+    def order(self) -> int:
+        """Number of literals."""
+        return len(self.literals)
+
+    def covers(self, A: ArrayLike) -> NDArray[np.bool_]:
+        """Whether each row of the 0/1 matrix A satisfies all literals."""
+        A = np.asarray(A)
+        covered = np.ones(A.shape[0], dtype=bool)
+        for l in self.literals:
+            covered &= A[:, l] == 1 if l < A.shape[1] else A[:, l - A.shape[1]] == 0
+        return covered
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Pair rewards v >= 0: a monomial earns v[p] if it covers ``positive[p]`` and not ``negative[p]``.
+
+    A monomial of sign -1 earns them for the opposite (covers the negative, not the positive) if ``symmetric``, and
+    nothing otherwise.
+    """
+
+    positive: NDArray[np.intp]
+    negative: NDArray[np.intp]
+    value: NDArray[np.float64]
+    symmetric: bool = True
+
+
+@dataclass(frozen=True)
+class Priced:
+    """The best monomials found, a bound on every monomial's value, nodes, and whether the search was completed.
+
+    Every monomial has value <= ``bound``. With ``is_exact`` it is the best value found, or the threshold if nothing
+    beats it.
+    """
+
+    monomials: tuple[Monomial, ...]
+    values: NDArray[np.float64]
+    bound: float
+    n_nodes: int
+    is_exact: bool
+
+
+class Attributes:
+    """A 0/1 matrix with labels, prepared once for many pricing calls."""
+
+    def __init__(self, A: ArrayLike, y: ArrayLike) -> None:
+        A = np.asarray(A)
+        self.y = np.where(np.asarray(y) > 0, 1, -1)
+        self.literals = np.ascontiguousarray(np.hstack([A, 1 - A]).astype(np.uint8))
+        self.n_attributes = A.shape[1]
+        _, self.point = np.unique(A, axis=0, return_inverse=True)
+        self.point = self.point.ravel()
+        self.n_points = int(self.point.max()) + 1 if self.point.size else 0
+        self.representative = np.zeros(self.n_points, dtype=np.intp)
+        self.representative[self.point] = np.arange(self.point.size)
+
+    def rows(self, sign: int, weight: NDArray, pairs: Pairs | None) -> tuple[NDArray, NDArray, int]:
+        """Literal vectors, absolute values and number of gain rows of the reward (27) for one sign.
+
+        With P the observations of class ``sign`` and N the others, P' and N' the covered ones,
+
+            f = w(P') - w(N') + v(P', N - N') = sum_{P'} (w_i + v(i, N)) - w(N') - v(P', N'),
+
+        so a pair is one more cost row, covered when both its ends are. Rows that are equal in all attributes are
+        covered together or not at all, so their values are added: a pair of equal points cancels its own reward.
+        """
+        net = np.bincount(self.point, sign * self.y * weight, minlength=self.n_points)
+        extra, cost = np.empty((0, self.literals.shape[1]), np.uint8), np.empty(0)
+        if pairs is not None and (sign > 0 or pairs.symmetric) and pairs.value.size:
+            gaining, losing = (pairs.positive, pairs.negative) if sign > 0 else (pairs.negative, pairs.positive)
+            apart = self.point[gaining] != self.point[losing]
+            first, second, v = self.point[gaining[apart]], self.point[losing[apart]], pairs.value[apart]
+            net += np.bincount(first, v, minlength=self.n_points)
+            extra = self.literals[self.representative[first]] & self.literals[self.representative[second]]
+            cost = v
+        tolerance = RELATIVE_TOLERANCE * max(float(np.abs(net).sum()), np.finfo(float).tiny)
+        gains, costs = np.flatnonzero(net > tolerance), np.flatnonzero(net < -tolerance)
+        points = self.literals[self.representative[np.r_[gains, costs]]]
+        literals = np.ascontiguousarray(np.vstack([points, extra[cost > tolerance]]))
+        return literals, np.r_[np.abs(net[gains]), np.abs(net[costs]), cost[cost > tolerance]], gains.size
+
+
+def price(
+    data: Attributes,
+    weight: ArrayLike,
+    pairs: Pairs | None = None,
+    *,
+    max_order: int | None = None,
+    order_cost: Sequence[float] | None = None,
+    n_columns: int = 1,
+    n_proved: int = 1,
+    threshold: float = -math.inf,
+    signs: Sequence[int] = (1, -1),
+    max_nodes: int | None = None,
+    time_limit: float = math.inf,
+) -> Priced:
+    """Maximise f(J, C) = max(f+, f-) - c(|J| + |C|), equation (27), over all monomials of order at most ``max_order``.
+
+    Parameters
+    ----------
+    data : Attributes
+        The 0/1 observations and their labels.
+    weight : array-like of shape (M,)
+        Non-negative w.
+    pairs : Pairs, optional
+        Pair rewards v.
+    max_order : int, optional
+        K; any order if None.
+    order_cost : sequence of K + 1 floats, optional
+        c(0), ..., c(K); zero if None.
+    n_columns : int
+        At most so many monomials, of different values within a sign, are returned.
+    n_proved : int
+        The first ``n_proved`` of them are proved to be the best; the others are good ones met on the way.
+    threshold : float
+        Only monomials of value above it are sought.
+    signs : sequence of {1, -1}
+        Which of f+ and f- are admitted.
+    max_nodes, time_limit
+        Limits; when they stop the search, ``bound`` covers what was not searched.
+    """
+    weight = np.asarray(weight, dtype=np.float64)
+    if weight.size and weight.min() < 0:
+        raise ValueError("Pricing needs non-negative weights.")
+    order = data.n_attributes if max_order is None else min(max_order, data.n_attributes)
+    costs = np.zeros(order + 1) if order_cost is None else np.asarray(order_cost, dtype=np.float64)[: order + 1]
+    deadline = time.perf_counter() + time_limit
+    bound, floor, nodes, exact = threshold, -math.inf, 0, True
+    found: list[tuple[float, Monomial]] = []
+    for sign in signs:
+        literals, value, n_gain = data.rows(sign, weight, pairs)
+        closes = order == data.n_attributes and n_proved == 1 and not np.ptp(costs) and n_gain > 0
+        tree = _Tree(literals, value, n_gain, costs, closes, max(threshold, floor), n_columns)
+        tree.search(n_proved, math.inf if max_nodes is None else max_nodes - nodes, deadline)
+        nodes += tree.n_nodes
+        exact &= tree.is_exhausted
+        bound = max(bound, tree.open_bound)
+        found = sorted(found + tree.found(sign), key=lambda pair: (-pair[0], pair[1].order, pair[1]))[:n_columns]
+        floor = found[n_proved - 1][0] if len(found) >= n_proved else -math.inf
+    bound = max(bound, found[0][0]) if found else bound
+    return Priced(tuple(m for _, m in found), np.array([f for f, _ in found]), bound, nodes, exact)
+
+
+class _Tree:
+    """The search tree for one sign, kept in arrays so that it can be continued."""
+
+    def __init__(
+        self,
+        literals: NDArray,
+        value: NDArray,
+        n_gain: int,
+        costs: NDArray,
+        closes: bool,
+        threshold: float,
+        n_columns: int,
+    ) -> None:
+        n_rows, n_literals = literals.shape
+        K = costs.size - 1
+        # a closed node loses a gain row with every literal
+        depth = min(K, n_gain if closes else K) + 2
+        self.literals, self.value, self.costs, self.closes = literals, value, costs, closes
+        self.later = np.append(np.minimum.accumulate(costs[::-1])[::-1], np.inf)
+        # when closing, a conjunction without gain rows is worth at most -c and never the best
+        self.threshold = max(threshold, -float(costs[0])) if closes else threshold
+        self.tolerance = RELATIVE_TOLERANCE * max(float(value.sum()), np.finfo(float).tiny)
+        self.rows = np.empty((depth, n_rows), np.int32)
+        self.rows[0] = np.arange(n_rows)
+        self.counts = np.zeros((depth, 2), np.int64)
+        self.counts[0] = n_gain, n_rows - n_gain
+        self.cand = np.empty((depth, n_literals), np.int32)
+        self.cand_bound = np.empty((depth, n_literals))
+        self.cursor = np.zeros((depth, 2), np.int64)
+        self.chosen = np.empty(depth, np.int32)
+        self.inside = np.zeros((depth if closes else 1, n_literals), np.uint8)
+        self.allowed = np.arange(n_literals, dtype=np.int32)
+        self.state = np.zeros(5, np.int64)
+        self.state[kernel.N_ALLOWED] = n_literals
+        self.state[kernel.IS_FRESH] = 1
+        self.is_exhausted = False
+        self.n_gain = n_gain
+        self.pool_value = np.full(n_columns, -np.inf)
+        self.pool_size = np.zeros(n_columns, np.int64)
+        self.pool_literals = np.zeros((n_columns, n_literals), np.int32)
+
+    @property
+    def n_nodes(self) -> int:
+        return int(self.state[kernel.NODES])
+
+    @property
+    def open_bound(self) -> float:
+        """Largest bound of a child not yet visited."""
+        if self.is_exhausted:
+            return -math.inf
+        depth = int(self.state[kernel.DEPTH])
+        return max(
+            (float(self.cand_bound[d, t:n].max()) for d in range(depth + 1) for n, t in [self.cursor[d]] if t < n),
+            default=-math.inf,
+        )
+
+    def search(self, n_proved: int, max_nodes: float, deadline: float) -> None:
+        """Dive for incumbents, then search until the tree is exhausted or a limit is reached."""
+        pool = (self.pool_value, self.pool_size, self.pool_literals, self.state)
+        limits = (self.threshold, self.tolerance)
+        kernel.dive(self.literals, self.value, self.n_gain, self.costs, _DIVES, *limits, self.rows, *pool)
+        self.rows[0] = np.arange(self.value.size)
+        chunk = _FIRST_CHUNK
+        while not self.is_exhausted:
+            start = time.perf_counter()
+            budget = int(max(1, min(chunk, max_nodes - self.n_nodes)))
+            self.is_exhausted = kernel.advance(
+                self.literals, self.value, self.costs, self.later, self.closes, n_proved, *limits, budget,
+                self.rows, self.counts, self.cand, self.cand_bound, self.cursor, self.chosen, self.inside, self.allowed,
+                *pool,
+            )  # fmt: skip
+            now = time.perf_counter()
+            if now >= deadline or self.n_nodes >= max_nodes:
+                break
+            if now - start < _CHUNK_SECONDS:
+                chunk *= 2
+
+    def found(self, sign: int) -> list[tuple[float, Monomial]]:
+        """Values and monomials of the pool."""
+        out = []
+        for p in range(self.state[kernel.N_POOL]):
+            conjunction = self.pool_literals[p, : self.pool_size[p]]
+            conjunction = _shortened(self.literals, conjunction) if self.closes else conjunction
+            out.append((float(self.pool_value[p]), Monomial(tuple(sorted(int(l) for l in conjunction)), sign)))
+        return out
+
+
+def _shortened(literals: NDArray, conjunction: NDArray) -> NDArray:
+    """Greedily pick few of the conjunction's literals that cover the same rows."""
+    fails = literals[:, conjunction] == 0
+    todo = fails.any(axis=1)
+    picked = []
+    while todo.any():
+        best = int(np.argmax(fails[todo].sum(axis=0)))
+        picked.append(conjunction[best])
+        todo &= ~fails[:, best]
+    return np.array(picked, dtype=np.int32)

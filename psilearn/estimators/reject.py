@@ -1,0 +1,136 @@
+"""The classifier that may say "I don't know"."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.model_selection import StratifiedKFold
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from ..losses import Loss, RejectHinge, TruncatedReject
+from ..metrics import chow_loss
+from ..selective import Guarantee, cheapest_threshold, confidence_of, guaranteed_threshold
+from .base import MarginEstimator
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class RejectClassifier(MarginEstimator):
+    """Classifier with a reject option: answers only where it is confident.
+
+    Minimises ``P(w) + C sum_i weight_i phi_d(u_i)`` with phi_d(u) = (1 - u)_+ + (1 - 2d)/d (-u)_+, whose population
+    minimiser is the sign of Chow's rule where that answers and 0 where it abstains (Bartlett and Wegkamp,
+    Classification with a reject option using a hinge loss, 2008; Choi, Kim, Han and Kang, An algorithm for support
+    vector machines with a reject option using bundle method, 2009).
+
+    Parameters
+    ----------
+    d : float, default=0.2
+        Cost of an abstention when a wrong answer costs 1, in (0, 1/2).
+    threshold : float or "auto", default=0.5
+        Abstain where ``|f|`` (for k > 2: the lead of the best class) does not exceed it. "auto" minimises Chow's cost
+        on held-out folds.
+    s : float, optional
+        Also truncate the loss at margin s: robust and abstaining.
+    threshold_folds : int, default=5
+        Folds for ``threshold="auto"``.
+    n_starts : int, default=1
+        Descents of the d.c. algorithm if ``s`` is given.
+    penalty : default="l1"
+    **parameters
+        As in :class:`psilearn.estimators.base.MarginEstimator`.
+
+    Attributes
+    ----------
+    threshold_ : float
+        The threshold in use.
+    guarantee_ : Guarantee or None
+        What :meth:`calibrate` proved.
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = MarginEstimator._parameter_constraints | {
+        "d": [Interval(Real, 0, 0.5, closed="neither")],
+        "threshold": [StrOptions({"auto"}), Interval(Real, 0, None, closed="left")],
+        "s": [Interval(Real, None, 1, closed="neither"), None],
+        "threshold_folds": [Interval(Integral, 2, None, closed="left")],
+        "n_starts": [Interval(Integral, 1, None, closed="left")],
+    }
+
+    d: float = 0.2
+    threshold: Any = 0.5
+    s: float | None = None
+    threshold_folds: int = 5
+    n_starts: int = 1
+    penalty: str = "l1"
+
+    def _loss(self, n_classes: int) -> Loss:
+        return RejectHinge(float(self.d)) if self.s is None else TruncatedReject(float(self.d), float(self.s))
+
+    def _solver_extra(self) -> dict[str, Any]:
+        return {"n_starts": self.n_starts}
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit; with ``threshold="auto"`` also on ``threshold_folds`` folds to choose the threshold."""
+        super().fit(X, y, sample_weight)
+        self.guarantee_: Guarantee | None = None
+        if isinstance(self.threshold, str):
+            self.threshold_ = self._threshold_by_cost(X, y, sample_weight)
+        else:
+            self.threshold_ = float(self.threshold)
+        # Thresholds a guarantee may choose from: fixed by the training scores, before any calibration sample is seen.
+        scores = confidence_of(self.decision_function(X))
+        self.candidate_thresholds_ = np.unique(np.r_[0.0, np.quantile(scores, np.linspace(0.0, 0.99, 100))])
+        return self
+
+    def _threshold_by_cost(self, X: Any, y: Any, sample_weight: Any) -> float:
+        y = np.asarray(y)
+        X = X if hasattr(X, "shape") else np.asarray(X)
+        weight = np.ones(y.size) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+        smallest = int(np.unique(y, return_counts=True)[1].min())
+        folds = min(self.threshold_folds, smallest)
+        if folds < 2:
+            raise ValueError("threshold='auto' needs at least two samples of every class; give a number instead.")
+        confidence, correct = np.zeros(y.size), np.zeros(y.size, dtype=bool)
+        for train, test in StratifiedKFold(folds, shuffle=True, random_state=0).split(np.zeros(y.size), y):
+            model = clone(self).set_params(threshold=0.0).fit(_rows(X, train), y[train], weight[train])
+            confidence[test] = confidence_of(model.decision_function(_rows(X, test)))
+            correct[test] = model.predict(_rows(X, test)) == y[test]
+        return cheapest_threshold(confidence, correct, self.d, weight)
+
+    def calibrate(self, X: Any, y: Any, risk: float = 0.05, level: float = 0.95) -> Guarantee:
+        """Choose the threshold so that errors among answered are at most ``risk`` with probability ``level``.
+
+        ``X, y`` must not have been used for fitting. Sets ``threshold_`` and ``guarantee_``.
+        """
+        check_is_fitted(self)
+        correct = self.predict(X) == np.asarray(y)
+        confidence = confidence_of(self.decision_function(X))
+        promise = guaranteed_threshold(confidence, correct, self.candidate_thresholds_, risk, level)
+        self.guarantee_, self.threshold_ = promise, promise.threshold
+        return promise
+
+    def abstains(self, X: Any) -> NDArray[np.bool_]:
+        """Return where the classifier does not answer."""
+        return confidence_of(self.decision_function(X)) <= self.threshold_
+
+    def predict_or_abstain(self, X: Any, abstain: Any) -> NDArray:
+        """Return the class where the classifier answers and ``abstain`` elsewhere."""
+        answer = self.predict(X)
+        mark = np.asarray([abstain])
+        kind = np.result_type(answer, mark) if answer.dtype.kind == mark.dtype.kind else object
+        out = answer.astype(kind)
+        out[self.abstains(X)] = abstain
+        return out
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return 1 - Chow's loss: an error costs 1, an abstention d."""
+        return 1.0 - chow_loss(y, self.predict(X), self.abstains(X), self.d, sample_weight)
+
+
+def _rows(X: Any, rows: NDArray[np.intp]) -> Any:
+    return X.iloc[rows] if hasattr(X, "iloc") else X[rows]

@@ -1,0 +1,128 @@
+"""Published against ours: z-scores per figure, and a verdict per table that is computed, not typed."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .experiment import Experiment, Published
+from .summary import Cell, Difference, Summary
+
+LIMIT = 3.0
+"""A figure parts from the published one when it lies more than this many standard errors away."""
+
+EXCEPTIONS = 0.1
+"""Up to this share of parting figures a table still counts as reproduced, with exceptions."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One figure of a table, published and ours.
+
+    ``z`` is (ours - published) / sqrt(se^2 + published_se^2), None where it cannot be judged.
+    """
+
+    settings: dict[str, Any]
+    measure: str
+    published: float | None
+    ours: float | None
+    se: float | None
+    z: float | None
+    n: int
+
+    @property
+    def parts(self) -> bool:
+        """Whether ours lies more than `LIMIT` standard errors from the published figure."""
+        return self.z is not None and abs(self.z) > LIMIT
+
+
+def compare(experiment: Experiment, summary: Summary) -> list[Row]:
+    """Return one row per published figure that was computed, in the paper's order."""
+    rows = []
+    for published in experiment.published:
+        cell = summary.get(published.settings, published.measure)
+        if cell is not None and cell.mean is not None:
+            rows.append(_row(published, cell, experiment.replications))
+    return rows
+
+
+def _row(published: Published, cell: Cell, replications: int) -> Row:
+    se = cell.sd / math.sqrt(cell.n) if cell.sd is not None else None
+    z = None
+    if published.value is not None and se is not None:
+        total = math.hypot(se, _published_se(published, cell.sd, replications))
+        gap = cell.mean - published.value
+        # two constants: equal to the printed digits or infinitely far apart
+        z = gap / total if total > 0 else (0.0 if abs(gap) < 5e-4 else math.copysign(math.inf, gap))
+    return Row(dict(published.settings), published.measure, published.value, cell.mean, se, z, cell.n)
+
+
+def _published_se(published: Published, our_sd: float, replications: int) -> float:
+    """Standard error of a printed average; where the paper prints no spread, ours at its number of replications."""
+    if published.se is not None:
+        return published.se
+    sd = published.sd if published.sd is not None else our_sd
+    return sd / math.sqrt(replications)
+
+
+def judge(difference: Difference) -> str:
+    """Say in words whether a claimed ordering shows: by the paired difference over its standard error."""
+    if difference.se is None:
+        return "not judged: one replication"
+    noun = f"difference {difference.mean:+.4f}, standard error {difference.se:.4f}, {difference.n} replications"
+    if difference.se == 0.0:
+        return f"{'holds' if difference.mean > 0 else 'no difference'}: {noun}"
+    t = difference.mean / difference.se
+    if t > 2.0:
+        return f"holds: {noun}"
+    if t < -2.0:
+        return f"the opposite holds: {noun}"
+    return f"not decided: {noun}"
+
+
+def verdict(experiment: Experiment, summary: Summary, rows: list[Row]) -> list[str]:
+    """Return the verdict in sentences: the judgement, its power, the reasons where figures part, the claims."""
+    sentences = [_headline(summary, rows)]
+    judged = [row for row in rows if row.z is not None]
+    errors = [row.se for row in judged if row.se]
+    if errors and summary.replications < experiment.replications:
+        seen = LIMIT * float(np.median(errors))
+        sentences.append(
+            f"Computed with {summary.replications} of the paper's {experiment.replications} replications: "
+            f"differences below about {seen:.2g} would go unseen."
+        )
+    for reason in experiment.reasons:
+        if any(row.parts and reason.applies(row.settings, row.measure) for row in rows):
+            sentences.append(f"A known reason: {reason.text}")
+    sentences += [f"{difference.text}: {judge(difference)}." for difference in summary.differences]
+    if summary.n_failed:
+        sentences.append(f"{summary.n_failed} of {summary.n_tasks} tasks failed and are missing from the averages.")
+    return sentences
+
+
+def _headline(summary: Summary, rows: list[Row]) -> str:
+    judged = [row for row in rows if row.z is not None]
+    if not summary.cells:
+        return "Not computed: no task has finished."
+    if not rows:
+        return "Computed; the paper prints no figure to compare with."
+    if not judged:
+        return "No verdict: one replication has no standard error."
+    parting = [row for row in judged if row.parts]
+    total = len(judged)
+    if not parting:
+        return f"Reproduces: all {total} figures lie within {LIMIT:g} standard errors of the published ones."
+    worst = max(parting, key=lambda row: abs(row.z or 0.0))
+    cell = f"{describe(worst.settings)} {worst.measure}".strip()
+    far = f"the farthest is {cell}: {worst.published:g} published, {worst.ours:.4g} ours"
+    if len(parting) <= EXCEPTIONS * total:
+        return f"Reproduces with exceptions: {len(parting)} of {total} figures part; {far}."
+    return f"Does not reproduce: {len(parting)} of {total} figures part; {far}."
+
+
+def describe(settings: dict[str, Any]) -> str:
+    """Return the settings as words."""
+    return ", ".join(f"{name} {value}" for name, value in settings.items())

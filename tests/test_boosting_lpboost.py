@@ -1,0 +1,97 @@
+"""LP-Boost by column generation against the linear programme over all monomials."""
+
+import numpy as np
+import pytest
+from scipy.optimize import linprog
+from test_boosting_pricing import all_monomials
+
+from psilearn.boosting import lpboost
+from psilearn.boosting.observations import Observations
+from psilearn.boosting.oracles import MatrixOracle, MonomialOracle
+from psilearn.boosting.pricing import Monomial
+from psilearn.result import Status
+
+
+def all_columns(A, K):
+    """H over all monomials of order <= K with both signs."""
+    cover = np.array([Monomial(l, 1).covers(A) for l in all_monomials(A.shape[1], K)], dtype=float).T
+    return np.hstack([cover, -cover])
+
+
+def soft_margin_lp(data, H, D):
+    """(3) written out in full."""
+    m, U = H.shape
+    cost = np.r_[np.zeros(U), D * data.weight, -1.0]
+    rows = np.c_[-data.y[:, None] * H, -np.eye(m), np.ones(m)]
+    total = np.r_[np.ones(U), np.zeros(m + 1)]
+    bounds = [(0, None)] * (U + m) + [(None, None)]
+    return -linprog(cost, A_ub=rows, b_ub=np.zeros(m), A_eq=[total], b_eq=[1.0], bounds=bounds).fun
+
+
+def random_data(rng):
+    M, N = int(rng.integers(2, 30)), int(rng.integers(1, 6))
+    weight = rng.integers(0, 3, M) if rng.random() < 0.5 else np.ones(M)
+    weight[0] = 1
+    return rng.integers(0, 2, (M, N)), rng.choice([-1, 1], M), weight
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_equals_the_lp_over_all_monomials(seed):
+    rng = np.random.default_rng(seed)
+    A, y, weight = random_data(rng)
+    data = Observations.merge(A, y, weight)
+    K, nu = int(rng.integers(0, min(A.shape[1], 3) + 1)), rng.uniform(0.1, 1)
+    result = lpboost.solve(data, MonomialOracle(data, K), nu)
+    truth = soft_margin_lp(data, all_columns(data.X, K), 1 / (nu * data.total))
+    assert result.status is Status.OPTIMAL
+    assert result.objective == pytest.approx(truth, abs=1e-7)
+    assert result.upper_bound == pytest.approx(truth, abs=1e-7)
+    assert result.weights.sum() == pytest.approx(1)
+
+
+def test_merged_and_repeated_observations_agree():
+    rng = np.random.default_rng(1)
+    A, y = rng.integers(0, 2, (15, 4)), rng.choice([-1, 1], 15)
+    weight = rng.integers(1, 4, 15)
+    merged = Observations.merge(A, y, weight)
+    repeated = Observations.merge(np.repeat(A, weight, axis=0), np.repeat(y, weight))
+    unmerged = Observations(np.repeat(A, weight, axis=0), np.repeat(y, weight), np.ones(weight.sum()))
+    a, b, c = (lpboost.solve(d, MonomialOracle(d, 2), 0.4) for d in (merged, repeated, unmerged))
+    assert a.objective == b.objective
+    assert a.objective == pytest.approx(c.objective, abs=1e-9)
+
+
+def test_a_given_matrix_is_priced_exactly():
+    rng = np.random.default_rng(2)
+    for _ in range(20):
+        data = Observations(np.zeros((20, 1)), rng.choice([-1, 1], 20), rng.uniform(0.5, 2, 20))
+        H = rng.choice([-1.0, 0.0, 1.0], (20, 30))
+        result = lpboost.solve(data, MatrixOracle(data, H), 0.3)
+        assert result.objective == pytest.approx(soft_margin_lp(data, H, 1 / (0.3 * data.total)), abs=1e-7)
+
+
+def test_nu_bounds_the_fraction_of_margin_errors():
+    rng = np.random.default_rng(3)
+    A = rng.integers(0, 2, (200, 6))
+    y = np.where((A[:, 0] & A[:, 1]) ^ (rng.random(200) < 0.1), 1, -1)
+    data = Observations.merge(A, y)
+    for nu in (0.3, 0.5, 0.8):
+        result = lpboost.solve(data, MonomialOracle(data, 2), nu)
+        margins = data.y * sum(l * c.h for l, c in zip(result.weights, result.columns))
+        assert data.weight[margins < result.margin - 1e-9].sum() <= nu * data.total + 1e-6
+
+
+def test_soft_margin_is_the_best_over_rho():
+    rng = np.random.default_rng(4)
+    for _ in range(50):
+        margins, weight = rng.normal(size=12), rng.uniform(0.1, 2, 12)
+        D = 1 / (rng.uniform(0.05, 1) * weight.sum())
+        rho, value = lpboost.soft_margin(margins, weight, D)
+        assert value == pytest.approx(rho - D * weight @ np.maximum(rho - margins, 0))
+        assert value >= max(r - D * weight @ np.maximum(r - margins, 0) for r in margins) - 1e-12
+
+
+def test_bad_nu_is_refused():
+    data = Observations.merge([[0], [1]], [1, -1])
+    with pytest.raises(ValueError, match="nu"):
+        lpboost.solve(data, MonomialOracle(data), 1.5)

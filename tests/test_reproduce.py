@@ -1,0 +1,288 @@
+"""The harness: seeded tasks, a store that survives kill -9, sharing, failures, dask, comparison and pages."""
+
+import json
+import math
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+import reproduce_toys as toys
+from sklearn.svm import SVC
+
+from psilearn.datasets import make_disk
+from psilearn.reproduce import Ordering, Published, Store, Summary, compare, execute, main, run, summarise, verdict
+from psilearn.reproduce.compare import judge
+from psilearn.reproduce.summary import Cell, Difference
+
+TESTS = Path(__file__).parent
+SCRIPT = """
+import sys, reproduce_toys
+from psilearn.reproduce import Store, run
+run(reproduce_toys.slow.tasks(), Store(sys.argv[1]), n_jobs=1)
+"""
+
+
+def contents(path, experiment):
+    """What a store holds, without times."""
+    rows = Store(path).records(experiment.name)
+    return [(r.key, r.settings, r.replicate, r.seed, r.status, r.result) for r in rows]
+
+
+def start(path, **environment):
+    paths = os.pathsep.join([str(TESTS), str(TESTS.parent)])
+    return subprocess.Popen(
+        [sys.executable, "-c", SCRIPT, str(path)], env=os.environ | {"PYTHONPATH": paths} | environment
+    )
+
+
+def wait_until(condition, seconds=40):
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "it took too long"
+        time.sleep(0.01)
+
+
+@pytest.fixture(scope="module")
+def uninterrupted(tmp_path_factory):
+    path = tmp_path_factory.mktemp("whole") / "store.sqlite"
+    store = Store(path)
+    for task in toys.slow.tasks():
+        store.save(execute(task))
+    return contents(path, toys.slow)
+
+
+def test_tasks_are_seeded_and_balanced():
+    tasks = toys.svm.tasks()
+    assert len(tasks) == 16
+    assert len({task.key for task in tasks}) == 16
+    assert [task.replicate for task in tasks[:4]] == [0, 0, 1, 1]
+    assert tasks[0].seed == tasks[1].seed != tasks[2].seed
+    assert len(toys.svm.tasks(small=True)) == 6
+    assert toys.svm.tasks(5)[:6] == toys.svm.tasks(small=True)
+    assert toys.also.tasks() == tasks
+
+
+def test_results_do_not_depend_on_where_they_run(tmp_path):
+    store = Store(tmp_path / "store.sqlite")
+    run(toys.svm.tasks(2), store, n_jobs=2)
+    for record in store.records("toy/svm"):
+        X, y = make_disk(50, random_state=record.seed)
+        model = SVC(kernel="linear", C=json.loads(record.settings)["C"]).fit(X, y)
+        assert record.result["vectors"] == model.n_support_.sum()
+        assert record.version
+        assert record.seconds > 0
+
+
+def test_kill_9_then_resume_equals_an_uninterrupted_run(tmp_path, uninterrupted):
+    path = tmp_path / "store.sqlite"
+    store = Store(path)
+    process = start(path)
+    wait_until(lambda: len(store.finished()) >= 7)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    stored = contents(path, toys.slow)
+    assert 7 <= len(stored) < len(uninterrupted)
+    assert [row for row in uninterrupted if row in stored] == stored
+    kept = {r.key: r.finished for r in store.records("toy/slow")}
+    run(toys.slow.tasks(), store, n_jobs=2)
+    assert contents(path, toys.slow) == uninterrupted
+    again = {r.key: r.finished for r in store.records("toy/slow")}
+    assert all(again[key] == finished for key, finished in kept.items()), "a finished task was computed again"
+
+
+def test_two_processes_share_a_store(tmp_path, uninterrupted):
+    path, log = tmp_path / "store.sqlite", tmp_path / "log"
+    processes = [start(path, TOY_LOG=str(log)) for _ in range(2)]
+    assert [process.wait(timeout=60) for process in processes] == [0, 0]
+    assert contents(path, toys.slow) == uninterrupted
+    lines = [line.split() for line in log.read_text().splitlines()]
+    assert len(lines) == len({tuple(line[1:]) for line in lines}) == len(uninterrupted), "work was done twice"
+
+
+def test_claims(tmp_path):
+    task = toys.slow.tasks()[0]
+    first, second = (Store(tmp_path / "store.sqlite") for _ in range(2))
+    assert first.claim(task)
+    assert first.claim(task)
+    assert not second.claim(task)
+    first.release()
+    assert second.claim(task)
+    second.save(execute(task))
+    assert not first.claim(task)
+    assert not second.claim(task)
+
+
+def test_claims_of_the_dead_are_void(tmp_path, monkeypatch):
+    task, other = toys.slow.tasks()[:2]
+    dead, living = (Store(tmp_path / "store.sqlite") for _ in range(2))
+    gone = subprocess.Popen([sys.executable, "-c", ""])
+    gone.wait()
+    with monkeypatch.context() as patch:
+        patch.setattr("psilearn.reproduce.store.os.getpid", lambda: gone.pid)
+        assert dead.claim(task)
+    assert living.claim(task)
+    with monkeypatch.context() as patch:
+        patch.setattr("psilearn.reproduce.store.socket.gethostname", lambda: "elsewhere")
+        assert dead.claim(other)
+    assert not living.claim(other)
+    late = time.time() + 3600
+    monkeypatch.setattr("psilearn.reproduce.store.time.time", lambda: late)
+    assert living.claim(other)
+
+
+def test_a_failing_task_is_recorded_and_shown(tmp_path, capsys):
+    store, out = tmp_path / "store.sqlite", tmp_path / "out"
+    arguments = {"store": store, "out": out, "known": toys.KNOWN, "n_jobs": 1}
+    assert main(["toy/broken"], **arguments) == 1
+    captured = capsys.readouterr()
+    assert "2 tasks failed" in captured.err
+    assert "1 is odd" in captured.out
+    records = Store(store).records("toy/broken")
+    assert [record.status for record in records] == ["done", "failed", "done", "failed"]
+    assert "Traceback" in records[1].error
+    for page in ("toy-broken.md", "toy-broken.html"):
+        assert "ArithmeticError: 3 is odd" in (out / page).read_text()
+    assert "2 of 4 tasks failed" in (out / "toy-broken.md").read_text()
+
+
+def test_a_failed_task_is_tried_again_and_a_done_one_never_lost(tmp_path):
+    store = Store(tmp_path / "store.sqlite")
+    tasks = toys.broken.tasks()
+    run(tasks, store, n_jobs=1)
+    first = {r.settings: r.finished for r in store.records("toy/broken")}
+    run(tasks, store, n_jobs=1)
+    second = {r.settings: r.finished for r in store.records("toy/broken")}
+    assert [second[s] > first[s] for s in sorted(first)] == [False, True, False, True]
+    done = execute(tasks[0])
+    store.save(done.__class__(tasks[0], None, "late and wrong", 0.0))
+    assert store.records("toy/broken")[0].status == "done"
+
+
+def test_a_task_that_kills_its_worker_is_recorded_and_the_others_are_done(tmp_path):
+    store = Store(tmp_path / "store.sqlite")
+    run(toys.crash.tasks(), store, n_jobs=2)
+    records = store.records("toy/crash")
+    assert [record.status for record in records] == ["done", "done", "failed", "done"]
+    assert "worker was lost" in records[2].error
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning")
+def test_dask_cluster_with_a_worker_killed_midway(tmp_path, uninterrupted):
+    distributed = pytest.importorskip("distributed")
+    path = tmp_path / "store.sqlite"
+    store = Store(path)
+    options = {"n_workers": 2, "threads_per_worker": 1, "processes": True, "dashboard_address": None}
+    with distributed.LocalCluster(**options) as cluster:
+        pids = cluster.get_client().run(os.getpid)
+        assert len(set(pids.values())) == 2
+        runner = threading.Thread(
+            target=run, args=(toys.slow.tasks(), store), kwargs={"cluster": cluster.scheduler_address}
+        )
+        runner.start()
+        wait_until(lambda: len(store.finished()) >= 5)
+        os.kill(next(iter(pids.values())), signal.SIGKILL)
+        runner.join(timeout=60)
+        assert not runner.is_alive()
+    assert contents(path, toys.slow) == uninterrupted
+
+
+def test_main_from_names_to_pages(tmp_path, capsys):
+    arguments = {"store": tmp_path / "store.sqlite", "out": tmp_path / "out", "known": toys.KNOWN, "n_jobs": 1}
+    assert main(["toy/svm", "toy/also"], small=True, **arguments) == 0
+    page = (tmp_path / "out" / "toy-svm.md").read_text()
+    for expected in (
+        "A. Author and B. Author, A toy, 2001",
+        "Does not reproduce: 1 of 2 figures part; the farthest is C 1000.0 error: 0.9 published",
+        "Computed with 3 of the paper's 8 replications",
+        "A known reason: the printed figure was made up.",
+        "| C 1000.0 | vectors | not printed |",
+        "a large C errs less: ",
+        "toy-svm.png",
+        "| C 1.0 | undefined | undefined |",
+    ):
+        assert expected in page, expected
+    assert "must not be shown" not in page
+    html = (tmp_path / "out" / "toy-svm.html").read_text()
+    assert "data:image/png;base64," in html
+    assert "http" not in html.replace("https://", "http://").split("<body>")[0]
+    index = (tmp_path / "out" / "index.md").read_text()
+    assert "[toy/also](toy-also.md)" in index
+    assert "| toy/slow | takes a moment | not computed yet |" in index
+    assert json.loads((tmp_path / "out" / "results" / "toy-svm.json").read_text())["replications"] == 3
+    capsys.readouterr()
+
+
+def test_pages_need_only_the_results(tmp_path):
+    store, out = tmp_path / "store.sqlite", tmp_path / "out"
+    main(["toy/svm"], reps=3, store=store, out=out, known=toys.KNOWN, n_jobs=1)
+    summary = Summary.load(out / "results" / "toy-svm.json")
+    assert summary == summarise(toys.svm, toys.svm.tasks(3), Store(store))
+
+
+def test_usage(tmp_path, capsys):
+    assert main([], known=toys.KNOWN) == 0
+    assert "toy/slow" in capsys.readouterr().out
+    assert main(["nothing"], known=toys.KNOWN) == 2
+    assert "unknown experiment 'nothing'" in capsys.readouterr().err
+    assert main(["toy"], reps=0, known=toys.KNOWN) == 2
+    assert "at least 1" in capsys.readouterr().err
+
+
+def summary_of(values, measure="error"):
+    """A summary of one cell with these replicates."""
+    cell = Cell({"C": 1.0}, measure, len(values), float(np.mean(values)), float(np.std(values, ddof=1)))
+    return Summary("toy/svm", [cell], replications=len(values))
+
+
+def test_z_scores():
+    summary = summary_of([0.1, 0.2, 0.3, 0.4])
+    sd, mean = np.std([0.1, 0.2, 0.3, 0.4], ddof=1), 0.25
+    cases = {
+        (None, None): math.hypot(sd / 2, sd / np.sqrt(8)),
+        (0.08, None): math.hypot(sd / 2, 0.08 / np.sqrt(8)),
+        (None, 0.01): math.hypot(sd / 2, 0.01),
+    }
+    for (published_sd, published_se), total in cases.items():
+        figure = Published({"C": 1.0}, "error", 0.1, sd=published_sd, se=published_se)
+        (row,) = compare(toys.svm.__class__(**{**vars(toys.svm), "published": [figure]}), summary)
+        assert row.z == pytest.approx((mean - 0.1) / total)
+
+
+def test_verdict_follows_the_figures():
+    figures = [Published({"C": 1.0}, f"m{i}", 0.5, se=0.1) for i in range(20)]
+    experiment = toys.svm.__class__(**{**vars(toys.svm), "published": figures, "reasons": ()})
+
+    def words(values):
+        cells = [Cell({"C": 1.0}, f"m{i}", 8, value, 0.0) for i, value in enumerate(values)]
+        summary = Summary("toy/svm", cells, replications=8)
+        return verdict(experiment, summary, compare(experiment, summary))[0]
+
+    assert words([0.5] * 20).startswith("Reproduces: all 20 figures")
+    assert words([0.5] * 18 + [0.9, 0.5]).startswith("Reproduces with exceptions: 1 of 20")
+    assert words([0.5] * 15 + [0.9] * 5).startswith("Does not reproduce: 5 of 20")
+    assert words([]).startswith("Not computed")
+
+
+@pytest.mark.parametrize(
+    ("mean", "se", "word"),
+    [(0.1, 0.01, "holds"), (-0.1, 0.01, "the opposite"), (0.01, 0.01, "not decided"), (0.1, None, "not judged")],
+)
+def test_orderings(mean, se, word):
+    assert judge(Difference("", 5, mean, se)).startswith(word)
+
+
+def test_paired_difference(tmp_path):
+    store = Store(tmp_path / "store.sqlite")
+    run(toys.svm.tasks(4), store, n_jobs=1)
+    (difference,) = summarise(toys.svm, toys.svm.tasks(4), store).differences
+    errors = {(r.settings, r.replicate): r.result["error"] for r in store.records("toy/svm")}
+    gaps = [errors['{"C":1.0}', i] - errors['{"C":1000.0}', i] for i in range(4)]
+    assert difference.mean == pytest.approx(np.mean(gaps))
+    assert difference.se == pytest.approx(np.std(gaps, ddof=1) / 2)
+    assert isinstance(toys.svm.orderings[0], Ordering)
