@@ -1,0 +1,57 @@
+"""A model for tables: encoder and classifier together, with the training schema, ready to be saved."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from .encoding import TableEncoder
+from .tables import Understanding
+
+
+@dataclass
+class TableModel:
+    """A fitted encoder and classifier, and what they were trained on.
+
+    Attributes
+    ----------
+    encoder : TableEncoder
+        From a table to a matrix.
+    classifier : estimator
+        Fitted on that matrix.
+    target : str
+        The column that was predicted.
+    method, about : str, dict
+        Name of the method, and facts of the training for the reader (rows, seed, chosen parameter).
+    """
+
+    encoder: TableEncoder
+    classifier: Any
+    target: str
+    method: str
+    about: dict[str, Any]
+
+    @classmethod
+    def fit(cls, data: Understanding, classifier: Any, method: str, about: dict[str, Any]) -> TableModel:
+        """Fit encoder and classifier on all rows of a table."""
+        encoder = TableEncoder(numbers=data.numbers).fit(data.frame)
+        classifier.fit(encoder.transform(data.frame), data.labels.to_numpy(dtype=str))
+        return cls(encoder, classifier, data.target, method, about)
+
+    def predict(self, frame: pd.DataFrame) -> pd.DataFrame:
+        """Return the class, the margin (how far ahead of the next class it is), and whether the model abstains."""
+        X = self.encoder.transform(frame)
+        answer = pd.DataFrame({"prediction": self.classifier.predict(X)}, index=frame.index)
+        if hasattr(self.classifier, "decision_function"):
+            scores = self.classifier.decision_function(X)
+            if scores.ndim == 1:
+                answer["margin"] = np.abs(scores)
+            else:
+                best = np.sort(scores, axis=1)
+                answer["margin"] = best[:, -1] - best[:, -2]
+        if hasattr(self.classifier, "abstains"):
+            answer["abstains"] = self.classifier.abstains(X)
+        return answer
