@@ -57,9 +57,7 @@ def choose_convex(problem: Problem, options: Options) -> str:
     """Return the name of the convex machine for a problem."""
     if problem.is_kernel:
         return "smo"
-    if problem.penalty.has_l1:
-        return "l1"
-    return "program"
+    return "l1"
 
 
 __all__ = ["SOLVERS", "choose", "choose_convex", "load", "solve", "solve_convex"]
