@@ -1,0 +1,6 @@
+"""The main job: every method side by side on one table, with the doubts about its labels taken seriously."""
+
+from .job import Comparison, Outcome, Settings, compare
+from .methods import METHODS, Method
+
+__all__ = ["METHODS", "Comparison", "Method", "Outcome", "Settings", "compare"]

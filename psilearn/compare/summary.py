@@ -1,0 +1,86 @@
+"""Outcomes in words: what is certified, how many coefficients, what the comparison teaches."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from scipy.stats import binomtest
+
+from ..result import Claim
+from .job import Comparison, Outcome
+
+
+def certified(model: Any) -> str:
+    """Say in a few words what is proved about a fit."""
+    certificate = getattr(model, "certificate_", None)
+    if certificate is None:
+        return "no claim"
+    if certificate.claim is Claim.CRITICAL:
+        return "local optimum"
+    if certificate.claim is Claim.CONVEX or certificate.claim is Claim.GLOBAL:
+        kind = "optimum" if certificate.claim is Claim.CONVEX else "global optimum"
+        gap = model.gap_
+        if not math.isfinite(gap):
+            return "no bound"
+        tolerance = model.tol if certificate.claim is Claim.CONVEX else model.gap_tol
+        return f"{kind}, gap {gap:.1e}" if gap <= tolerance else f"gap {100 * gap:.2g}%"
+    return str(certificate.claim.value)
+
+
+def n_nonzero(model: Any) -> int | None:
+    """Return the number of features with a coefficient that is not zero, None for methods without coefficients."""
+    coef = getattr(model, "coef_", None)
+    if coef is None:
+        return None
+    coef = np.atleast_2d(coef)
+    return int(np.sum(np.any(np.abs(coef) > 1e-9 * np.abs(coef).max(initial=0.0), axis=0)))
+
+
+def n_support(model: Any) -> int | None:
+    """Return the number of samples the fit depends on."""
+    support = getattr(model, "support_", None)
+    return None if support is None else len(support)
+
+
+def flips_found(comparison: Comparison, outcome: Outcome) -> tuple[int, int, int] | None:
+    """Return (flipped labels among the suspects, suspects, flipped labels) of the first split; None without flips."""
+    if outcome.suspects is None or not comparison.settings.flip:
+        return None
+    flipped = comparison.splits[0].flipped
+    return int(np.isin(outcome.suspects, flipped).sum()), len(outcome.suspects), len(flipped)
+
+
+def against(outcome: Outcome, other: Outcome) -> tuple[int, int, float]:
+    """Return test rows only ``other`` got wrong, rows only ``outcome`` got wrong, and McNemar's exact p value."""
+    gained = int(np.sum(other.wrong & ~outcome.wrong))
+    lost = int(np.sum(outcome.wrong & ~other.wrong))
+    p = binomtest(gained, gained + lost).pvalue if gained + lost else 1.0
+    return gained, lost, float(p)
+
+
+def verdict(comparison: Comparison) -> str:
+    """Say in a sentence or two whether robustness pays on this table."""
+    robust = [o for o in comparison.outcomes if o.suspects is not None and _is_robust(o)]
+    svm = comparison.outcome("svm-l2")
+    if not comparison.outcomes:
+        return "No method finished within the budget."
+    best = comparison.best
+    text = f"Smallest test error: {best.method.label}, {100 * best.error:.1f}% of {best.wrong.size} rows."
+    if svm is None or not robust:
+        return text
+    champion = min(robust, key=lambda o: o.error)
+    gained, lost, p = against(champion, svm)
+    if gained == lost:
+        return f"{text} {champion.method.label} and the SVM make equally many errors."
+    better = gained > lost
+    size = "a difference chance alone can explain" if p > 0.05 else "more than chance explains"
+    return (
+        f"{text} Against the SVM, {champion.method.label} gets {abs(gained - lost)} test rows "
+        f"{'more' if better else 'fewer'} right ({size}, p = {p:.2g})."
+    )
+
+
+def _is_robust(outcome: Outcome) -> bool:
+    return outcome.method.is_ours and outcome.method.key.startswith(("truncated", "psi"))

@@ -1,0 +1,99 @@
+"""What the command line shows: tables and progress by rich, every text from the data inert."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.table import Table
+from rich.text import Text
+
+from .compare.job import Comparison, Outcome
+from .compare.summary import certified, flips_found, n_nonzero, n_support, verdict
+from .tables import Understanding, shown
+
+
+def console() -> Console:
+    """Return a console on standard output; a pipe gets plain text, wide enough for the tables."""
+    return Console(highlight=False, markup=False, width=None if sys.stdout.isatty() else 120)
+
+
+@contextmanager
+def progress_bar() -> Iterator[Callable[[str, float], None]]:
+    """Yield a function (text, share done) that moves a live bar on standard error, silent if that is no terminal."""
+    screen = Console(stderr=True)
+    columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), BarColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=screen, transient=True, disable=not screen.is_terminal) as bar:
+        task = bar.add_task("starting", total=1.0)
+        yield lambda text, done: bar.update(task, description=f"{text:<30}", completed=done)
+
+
+def show_understanding(out: Console, data: Understanding) -> None:
+    """Say what was understood of the table."""
+    kinds: dict[str, int] = {}
+    for column in data.columns:
+        kinds[column.kind] = kinds.get(column.kind, 0) + 1
+    plural = {"category": "categories", "number": "numbers", "identifier": "identifiers"}
+    parts = ", ".join(f"{n} {plural.get(kind, kind) if n > 1 else kind}" for kind, n in kinds.items())
+    classes = ", ".join(f"{shown(c, 30)} {n}" for c, n in list(data.class_counts.items())[:8])
+    more = f" and {len(data.class_counts) - 8} more classes" if len(data.class_counts) > 8 else ""
+    missing = sum(c.missing for c in data.columns if c.is_used)
+    out.print(f"{len(data.labels)} rows; columns: {parts}; {missing} missing cells among the features.")
+    out.print(f"Label '{shown(data.target)}': {classes}{more}.")
+    for note in data.notes[:12]:
+        out.print(f"  • {shown(note, 300)}")
+    if len(data.notes) > 12:
+        out.print(f"  • and {len(data.notes) - 12} more notes.")
+
+
+def show_comparison(out: Console, comparison: Comparison) -> None:
+    """Print the table of methods, what was not run, and the verdict."""
+    first = comparison.splits[0]
+    settings = comparison.settings
+    how = (
+        f"{settings.outer_folds}-fold cross-validation"
+        if settings.outer_folds
+        else f"{len(first.y_train)} rows for training, {len(first.y_test)} for the test"
+    )
+    flips = f"; {len(first.flipped)} training labels flipped ({100 * settings.flip:g}%)" if settings.flip else ""
+    out.print(f"{how}{flips}; {first.X_train.shape[1]} features after encoding; seed {settings.seed}.\n")
+    table = Table(box=None, padding=(0, 1), header_style="bold")
+    table.add_column("method", no_wrap=True)
+    for name in ("test error", "95% interval", "coefs", "support", "suspects", "tuned", "seconds"):
+        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column("certified")
+    smallest = min((o.error for o in comparison.outcomes), default=0.0)
+    for outcome in comparison.outcomes:
+        table.add_row(*_cells(comparison, outcome, outcome.error == smallest))
+    out.print(table)
+    for outcome in comparison.outcomes:
+        for note in outcome.notes:
+            out.print(f"  • {outcome.method.label}: {note}.")
+    for method, reason in comparison.not_run:
+        out.print(f"  • {method.label} was not run: {shown(reason, 300)}")
+    out.print(f"\n{verdict(comparison)}")
+    if settings.flip:
+        out.print("suspects: flipped labels found / samples the fit refused to believe.")
+    out.print(f"{comparison.seconds:.1f} s in all.")
+
+
+def _cells(comparison: Comparison, outcome: Outcome, is_best: bool) -> list[Text]:
+    low, high = outcome.interval
+    found = flips_found(comparison, outcome)
+    suspects = (
+        f"{found[0]}/{found[1]}" if found else _number(None if outcome.suspects is None else len(outcome.suspects))
+    )
+    tuned = f"{outcome.method.parameter} = {outcome.tuning.best:g}" if outcome.tuning.values else ""
+    cells = [
+        outcome.method.label, f"{100 * outcome.error:.1f}%", f"{100 * low:.1f}–{100 * high:.1f}%",
+        _number(n_nonzero(outcome.model)), _number(n_support(outcome.model)), suspects, tuned,
+        f"{outcome.seconds:.1f}", certified(outcome.model),
+    ]  # fmt: skip
+    return [Text(cell, style="bold green" if is_best and at < 2 else "") for at, cell in enumerate(cells)]
+
+
+def _number(value: int | None) -> str:
+    return "" if value is None else str(value)
