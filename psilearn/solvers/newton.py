@@ -92,7 +92,7 @@ def _conduct(
     try:
         while it.steps < (options.max_iter or MAX_STEPS) and failures < MAX_FAILURES:
             it.measure()
-            if it.smoothing + it.residual <= 0.9 * options.tol * abs(it.primal):
+            if it.smoothing + it.residual <= 0.9 * options.tol * abs(it.primal + problem.offset):
                 result = certify(it.W, it.b, it.R, Status.STALLED)
                 if result.status is Status.OPTIMAL:
                     return result
