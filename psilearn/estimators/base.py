@@ -217,13 +217,14 @@ class MarginEstimator(ClassifierMixin, BaseEstimator):
             self.support_vectors_ = None if self.kernel == "precomputed" else sample.X[used]
 
     def _carries(self, result: Result, problem: Problem, u: NDArray, highest: float) -> NDArray[np.bool_]:
-        """Which samples the solution depends on: net multipliers that are not zero, else t <= u <= 1."""
+        """Which samples the solution depends on: not capped, and with a multiplier that is not zero (else u <= 1)."""
         if result.multipliers is None:
-            return (u >= problem.loss.t - 1e-6) & (u <= highest + 1e-6)
-        tilt = result.extra.get("tilt")
-        net = result.multipliers if tilt is None else result.multipliers - tilt
-        size = np.abs(net).max(axis=1)
-        return size > SUPPORT_SHARE * problem.costs * max(problem.loss.max_slope, 1.0)
+            carries = u <= highest + 1e-6
+        else:
+            tilt = result.extra.get("tilt")
+            net = result.multipliers if tilt is None else result.multipliers - tilt
+            carries = np.abs(net).max(axis=1) > SUPPORT_SHARE * problem.costs * max(problem.loss.max_slope, 1.0)
+        return carries & ~problem.loss.is_capped(u)
 
     def _warn_unless_done(self) -> None:
         if self.status_ not in (Status.OPTIMAL, Status.CRITICAL):

@@ -40,7 +40,7 @@ def encode(
     codes = np.searchsorted(classes, y).astype(np.intp)
     if sample_weight is None:
         given = np.ones(len(y))
-    elif not np.any(sample_weight):
+    elif not np.any(np.asarray(sample_weight)):
         raise ValueError("sample_weight is zero for every sample; at least two classes need positive weight.")
     else:
         given = _check_sample_weight(sample_weight, X, dtype=np.float64)

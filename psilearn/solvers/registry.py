@@ -16,6 +16,7 @@ from .base import Options
 #: Name -> (module, one line for the user). Modules load when first used: numba and HiGHS cost import time.
 SOLVERS: dict[str, tuple[str, str]] = {
     "program": ("program", "one LP or QP in HiGHS; the reference for small convex problems"),
+    "newton": ("newton", "dual proximal point by semismooth Newton; linear machines with penalty l2"),
     "l1": ("l1", "interior point and crossover to a vertex; linear machines with an l1 part, exact zeros"),
     "smo": ("smo", "decomposition along cycles of the class graph; kernel machines"),
     "dca": ("dca", "d.c. algorithm; a critical point of any continuous loss"),
@@ -57,9 +58,7 @@ def choose_convex(problem: Problem, options: Options) -> str:
     """Return the name of the convex machine for a problem."""
     if problem.is_kernel:
         return "smo"
-    if problem.penalty.has_l1:
-        return "l1"
-    return "program"
+    return "l1" if problem.penalty.has_l1 else "newton"
 
 
 __all__ = ["SOLVERS", "choose", "choose_convex", "load", "solve", "solve_convex"]
