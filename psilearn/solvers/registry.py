@@ -58,7 +58,7 @@ def choose_convex(problem: Problem, options: Options) -> str:
     """Return the name of the convex machine for a problem."""
     if problem.is_kernel:
         return "smo"
-    return "l1" if problem.penalty.has_l1 else "newton"
+    return "newton" if problem.penalty.l2 > 0 and not problem.penalty.has_l1 else "l1"
 
 
 __all__ = ["SOLVERS", "choose", "choose_convex", "load", "solve", "solve_convex"]
