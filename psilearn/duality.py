@@ -55,7 +55,7 @@ def repair_k_class(A: Array, y: NDArray[np.intp], upper: Array, target: Array) -
         surplus = _column_sums(A, y, k) - target
         surplus -= surplus.mean()  # rows of R and of a tilt sum to zero: what remains of the sum is rounding
         size = float(np.abs(surplus).sum())
-        if size <= 1e-14 * float(upper.sum()):
+        if size <= 1e-14 * float(A.sum() + np.abs(target).sum()):
             return A
         slack = np.maximum(upper - A.sum(axis=1), 0.0)
         flow = _balancing_flow(A, slack, members, surplus / size, size)
