@@ -39,7 +39,10 @@ _WIDTH = 0.1  # how exactly the level is met, in units of the gap
 _PATIENCE = 20  # minimisations after which a cut without multiplier is forgotten
 _LOCAL_FROM = 20_000  # samples from which the far ones are put on their linear piece
 _NEAR = 0.1  # share of the samples that count as near
-_SAMPLE = 16  # one in so many samples for the first start
+_TOO_MANY = 0.6  # share from which all samples are looked at instead
+_SAMPLE = 16  # one in so many samples for the first start, but
+_SAMPLES_PER_COEFFICIENT = 100  # at least
+_SAMPLE_TOL = 3e-3  # gap on the sample
 _ZEROS = (1e-1, 3e-2, 1e-2, 1e-3, 1e-5)  # levels below which coefficients are tried at zero
 _TIGHT = 1e-5  # tolerances below are the finisher's
 
@@ -131,7 +134,8 @@ class Level:
         self.model.add(self.cuts.A[-1], self.cuts.b[-1])
         point = Point(v, self.objective(v, look.value), look.scores)
         if risk is self.cuts.whole:
-            self.code, self.gradient, self.risk_value = look.code, look.gradient, look.value
+            if self.best is None or point.objective < self.anchor_objective:
+                self.anchor, self.anchor_objective = (v, look), point.objective
             self.propose(point)
         return point
 
@@ -266,13 +270,14 @@ def solve(problem: Problem, options: Options, start: Result | None = None, finis
 
 def _drive(problem: Problem, level: Level, options: Options, start: Result | None) -> Status | None:
     """Run the level method on all samples, or on local risks; return why it stopped early, None if it did not."""
-    cuts, x = level.cuts, level.cuts.whole.coordinates
+    cuts = level.cuts
     limit = options.max_iter or 1000
     try:
-        v = np.zeros(cuts.A.shape[1]) if start is None else x.flat(start.coef, start.intercept)
+        v = np.zeros(cuts.A.shape[1])
+        if start is not None:
+            v = cuts.whole.coordinates.flat(start.coef, start.intercept)
         if level.mode == "level" and isinstance(cuts.whole, TwoClassRisk) and problem.n >= _LOCAL_FROM:
-            v = _sample_start(problem, level, options) if start is None else v
-            v = _run_locally(problem, level, v, options.tol)
+            v = _run_locally(problem, level, v, options, is_cold=start is None)
         if level.best is None or level.best.objective - level.bound > options.tol * abs(level.best.objective):
             point = level.run(cuts.whole, v, 0.9 * options.tol, limit)
             if level.mode == "level":
@@ -284,34 +289,47 @@ def _drive(problem: Problem, level: Level, options: Options, start: Result | Non
     return Status.ITERATION_LIMIT if len(level.clock.history) >= limit else None
 
 
-def _sample_start(problem: Problem, level: Level, options: Options) -> Array:
-    """Return the solution on some of the samples."""
-    size = max(problem.n // _SAMPLE, min(problem.n, 20 * level.cuts.A.shape[1]))
-    rows = np.unique(np.random.default_rng(options.random_state).integers(0, problem.n, size))
+def _sample_start(problem: Problem, level: Level, seed: int) -> tuple[Array, float]:
+    """Return a point near the optimum of some of the samples, and its objective there; f = 0 if they would be too many."""
+    width = level.cuts.A.shape[1]
+    size = max(problem.n // _SAMPLE, _SAMPLES_PER_COEFFICIENT * width)
+    if size > problem.n // 3:
+        return np.zeros(width), -np.inf
+    rows = np.unique(np.random.default_rng(seed).integers(0, problem.n, size))
     part = problem.subset(rows)
     ratio = level.cuts.total / float(part.weights.sum())
-    tilt = None if part.tilt is None else ratio * part.tilt
-    part = replace(part, C=ratio * part.C, tilt=tilt)
+    part = replace(part, C=ratio * part.C, tilt=None if part.tilt is None else ratio * part.tilt)
     few = Level(part, Cuts(part, level.cuts.whole.coordinates), Clock(level.clock.left), "level")
-    return few.run(few.cuts.whole, np.zeros(level.cuts.A.shape[1]), max(3e-3, options.tol), 100).v
+    point = few.run(few.cuts.whole, np.zeros(width), _SAMPLE_TOL, 100)
+    return point.v, point.objective
 
 
-def _run_locally(problem: Problem, level: Level, v: Array, tol: float) -> Array:
-    """Look at all samples, minimise the local risk there, repeat until the bounds meet or that no longer helps."""
-    cuts = level.cuts
+def _run_locally(problem: Problem, level: Level, v: Array, options: Options, is_cold: bool) -> Array:
+    """Look at all samples, minimise the local risk there, repeat until the bounds meet or that no longer helps.
+
+    More samples count as near the further the sample misled, and when a step does not halve the gap.
+    """
+    cuts, tol = level.cuts, options.tol
     assert isinstance(cuts.whole, TwoClassRisk)
-    if cuts.local is None:
-        point = level.look(cuts.whole, v)
-    for _ in range(10):
+    share, gap = _NEAR, np.inf
+    if is_cold:
+        v, expected = _sample_start(problem, level, options.random_state)
+        look = level.look(cuts.whole, v)
+        share = 2.0 * float(np.sqrt(max(look.objective - expected, 0.0) / abs(look.objective)))
+    elif cuts.local is None:
+        level.look(cuts.whole, v)
+    while share <= _TOO_MANY and not level.clock.is_over:
         if cuts.local is None:
-            look = Look(level.risk_value, level.gradient, point.scores, level.code)
-            cuts.local = LocalRisk(cuts.whole, problem, v, look, _NEAR)
+            cuts.local = LocalRisk(cuts.whole, problem, *level.anchor, share)
         inner = level.run(cuts.local, v, 0.3 * tol, 100)
         v = level.sparse(cuts.local, inner, 0.1 * tol * abs(inner.objective))
         point = level.look(cuts.whole, v)
-        gap = point.objective - level.bound
-        if gap <= 0.95 * tol * abs(point.objective) or level.clock.is_over:
+        last, gap = gap, point.objective - level.bound
+        if gap <= 0.95 * tol * abs(point.objective):
             level.best = point
             break
         cuts.local = None
+        if gap > 0.5 * last:
+            share *= 2.0
+        v = level.anchor[0]
     return v
