@@ -144,47 +144,49 @@ class Problem:
         R_ij <= 0 otherwise, rows summing to zero; and sum_i (R_i - tilt_i) = 0, because the intercepts are free. An
         infeasible R is first repaired, so the bound holds whatever comes in; a bad R only makes it weak.
         """
-        feasible = self.repaired_multipliers(R)
-        if feasible is None:
-            return -np.inf
-        alpha = feasible[:, 0] * self.signs if self.n_classes == 2 else feasible[np.arange(self.n), self.y]
-        gain = float(np.sum(self.loss.dual_gain(alpha, self.costs)))
-        return gain - self._conjugate(feasible if self.tilt is None else feasible - self.tilt)
+        return self.certify(R)[1]
 
     def repaired_multipliers(self, R: NDArray[np.float64]) -> NDArray[np.float64] | None:
         """Return dual feasible multipliers near R (see :meth:`dual_bound`), None if a tilt makes that impossible."""
+        return self.certify(R)[0]
+
+    def certify(self, R: NDArray[np.float64]) -> tuple[NDArray[np.float64] | None, float]:
+        """Return repaired multipliers and the bound they prove, with a single combination of the samples."""
+        R_feasible = self._balanced(R)
+        if R_feasible is None:
+            return None, -np.inf
+        R = R_feasible
+        centre = 0.0 if self.tilt is None else self.tilt
+        V = self.space.combine(R if self.tilt is None else R - centre)
+        conjugate = 0.0
+        if self.penalty.l2 > 0:
+            conjugate = self._conjugate(V)
+        else:  # pull R towards the tilt until the conjugate of a pure l1 penalty is 0, not infinite
+            theta = l1_shrinkage(V, self.penalty.l1_array(V.shape))
+            if theta < 1.0:
+                R = centre + theta * (1.0 - 1e-14) * (R - centre)  # stay on the safe side of rounding
+        alpha = R[:, 0] * self.signs if self.n_classes == 2 else R[np.arange(self.n), self.y]
+        return R, float(np.sum(self.loss.dual_gain(alpha, self.costs))) - conjugate
+
+    def _balanced(self, R: NDArray[np.float64]) -> NDArray[np.float64] | None:
+        """Return multipliers near R in their boxes whose columns sum to those of the tilt, None if there are none."""
         upper = self.costs * self.loss.max_slope
         target = np.zeros(self.n_functions) if self.tilt is None else self.tilt.sum(axis=0)
         if self.n_classes == 2:
             alpha = repair_two_class(R[:, 0] * self.signs, self.signs, upper, float(target[0]))
-            if alpha is None:
-                return None
-            R = self.spread(alpha, None)
-        else:
-            A = repair_k_class(-R, self.y, upper, target)
-            if A is None:
-                return None
-            R = -A
-            R[np.arange(self.n), self.y] = A.sum(axis=1)
-        return R if self.penalty.l2 > 0 else self._shrunk(R)
+            return None if alpha is None else self.spread(alpha, None)
+        A = repair_k_class(-R, self.y, upper, target)
+        if A is None:
+            return None
+        R = -A
+        R[np.arange(self.n), self.y] = A.sum(axis=1)
+        return R
 
-    def _shrunk(self, R: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Pull R towards the tilt until the conjugate of a pure l1 penalty is finite."""
-        centre = np.zeros_like(R) if self.tilt is None else self.tilt
-        V = self.space.combine(R - centre)
-        theta = l1_shrinkage(V, self.penalty.l1_array(V.shape))
-        if theta < 1.0:
-            theta *= 1.0 - 1e-14  # stay on the safe side of rounding
-        return centre + theta * (R - centre)
-
-    def _conjugate(self, R: NDArray[np.float64]) -> float:
-        """Evaluate P* at sum_i R_i x_i; for kernels (l2 only) in the RKHS norm."""
-        V = self.space.combine(R)
+    def _conjugate(self, V: NDArray[np.float64]) -> float:
+        """Evaluate P* at V = sum_i R_i x_i for l2 > 0; for kernels in the RKHS norm."""
         if self.is_kernel:
             V0 = V - V.mean(axis=0) if self.n_classes > 2 else V
             return self.space.inner(V0, V0) / (2.0 * self.penalty.l2)
-        if self.penalty.l2 == 0:  # feasible by construction of _shrunk, up to rounding
-            return 0.0
         return self.penalty.conjugate(V)
 
     @cached_property
