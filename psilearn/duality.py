@@ -18,9 +18,10 @@ def repair_two_class(alpha: Array, signs: Array, upper: Array, target: float) ->
     The side with the surplus is scaled down first; only what is still missing is added to the other side.
     """
     alpha = np.clip(alpha, 0.0, upper)
+    rounding = 1e-15 * float(upper.sum())
     for _ in range(3):  # the second and third pass only remove rounding errors of the first
         surplus = float(signs @ alpha) - target
-        if surplus == 0.0:
+        if abs(surplus) <= rounding:
             return alpha
         rich = (signs > 0) == (surplus > 0)
         surplus = abs(surplus)
@@ -32,9 +33,9 @@ def repair_two_class(alpha: Array, signs: Array, upper: Array, target: float) ->
         room = upper[~rich] - alpha[~rich]
         available = float(room.sum())
         if missing > 0:
-            if missing > available * (1 + 1e-12) or available == 0:
+            if missing > available + rounding:
                 return None
-            alpha[~rich] += room * min(1.0, missing / available)
+            alpha[~rich] += room * min(1.0, missing / max(available, missing))
     return alpha
 
 
@@ -55,12 +56,13 @@ def repair_k_class(A: Array, y: NDArray[np.intp], upper: Array, target: Array) -
         surplus = _column_sums(A, y, k) - target
         surplus -= surplus.mean()  # zero but for rounding, which the balancing programme would call infeasible
         size = float(np.abs(surplus).sum())
-        if size <= 1e-15 * max(1.0, float(upper.sum())):
+        if size <= 1e-14 * float(upper.sum()):
             return A
         slack = np.maximum(upper - A.sum(axis=1), 0.0)
         flow = _balancing_flow(A, slack, members, surplus / size, size)
         if flow is None:
-            return None
+            # A class whose samples are all at their upper end leaves no freedom; what is left may be rounding.
+            return A if size <= 1e-11 * float(upper.sum()) else None
         lower, lift = flow
         for a, rows_a in enumerate(members):
             held = A[rows_a].sum(axis=0)

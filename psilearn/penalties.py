@@ -1,8 +1,8 @@
-"""Penalties: one record, P(W) = l2/2 ||W||^2 + sum_jl l1_jl |w_jl| + l0 #{w_jl != 0}."""
+"""Penalties: one record, P(W) = l2/2 ||W||^2 + sum_jl l1_jl |w_jl| + l0 #{w_jl != 0}, the l1 part maybe folded."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True, eq=False)
 class Penalty:
-    """P(W) = l2/2 ||W||^2 + sum_jl l1_jl |w_jl| + l0 #{w_jl != 0}; the intercepts are never penalised.
+    """The penalty ``l2/2 ||W||^2 + sum_jl l1_jl |w_jl| + l0 #{w_jl != 0}``; intercepts are never penalised.
 
     Parameters
     ----------
@@ -20,13 +20,19 @@ class Penalty:
         Weight of the absolute values, one number or one per coefficient (broadcast against W). ``inf`` forces a zero.
     l0 : float
         Price of a non-zero coefficient.
+    scad : float
+        If positive (> 2, usually 3.7), every lambda |w| with lambda = l1 is folded to the smoothly clipped absolute
+        deviation of Fan and Li (2001): slope lambda up to lambda, falling linearly to 0 at ``scad`` lambda, flat above.
     """
 
     l2: float = 0.0
     l1: float | NDArray[np.float64] = 0.0
     l0: float = 0.0
+    scad: float = 0.0
 
     def __post_init__(self) -> None:
+        if self.scad and not self.scad > 2:
+            raise ValueError(f"scad must be 0 (off) or larger than 2, got {self.scad!r}.")
         if self.l2 < 0 or np.any(np.asarray(self.l1) < 0) or self.l0 < 0:
             raise ValueError("Penalty weights l2, l1 and l0 must not be negative.")
 
@@ -37,8 +43,13 @@ class Penalty:
 
     @property
     def is_convex(self) -> bool:
-        """True iff non-zeros are not counted."""
-        return self.l0 == 0
+        """True iff non-zeros are not counted and nothing is folded."""
+        return self.l0 == 0 and not self.scad
+
+    @property
+    def convex_part(self) -> Penalty:
+        """The same penalty unfolded."""
+        return replace(self, scad=0.0)
 
     def l1_array(self, shape: tuple[int, int]) -> NDArray[np.float64]:
         """Return the l1 weights broadcast to the shape of W."""
@@ -49,10 +60,30 @@ class Penalty:
         total = 0.5 * self.l2 * norm2
         if self.has_l1:
             mask = W != 0  # inf * 0 counts as 0: the coefficient obeys the ban
-            total += float(np.sum(self.l1_array(W.shape)[mask] * np.abs(W[mask])))
+            total += float(np.sum(self._folded(np.abs(W[mask]), self.l1_array(W.shape)[mask])))
         if self.l0:
             total += self.l0 * int(np.count_nonzero(W))
         return total
+
+    def _folded(self, w: NDArray[np.float64], l1: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The l1 part, coefficient by coefficient, of absolute values w."""
+        if not self.scad:
+            return l1 * w
+        a = self.scad
+        middle = (2.0 * a * l1 * w - w**2 - l1**2) / (2.0 * (a - 1.0))
+        return np.where(w <= l1, l1 * w, np.where(w <= a * l1, middle, 0.5 * (a + 1.0) * l1**2))
+
+    def majorant(self, W: NDArray[np.float64]) -> tuple[Penalty, float]:
+        """Return a convex penalty and an offset that together touch this one at W and lie above it elsewhere.
+
+        The folded l1 part is concave in the absolute value, so its tangent there majorises it: a reweighted l1 norm
+        (the local linear approximation of Zou and Li, 2008).
+        """
+        if not self.scad:
+            return self, 0.0
+        w, l1 = np.abs(W), self.l1_array(W.shape)
+        slope = np.where(w <= l1, l1, np.maximum(self.scad * l1 - w, 0.0) / (self.scad - 1.0))
+        return replace(self, l1=slope, scad=0.0), float(np.sum(self._folded(w, l1) - slope * w))
 
     def conjugate(self, V: NDArray[np.float64]) -> float:
         """Evaluate P*(V) = sup_W <V, W> - P(W) for convex P in Euclidean coordinates.

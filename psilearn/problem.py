@@ -1,13 +1,14 @@
 """THE objective, stated once:
 
-    minimise  P(W) + C sum_i weight_i l(u_i) + sum_ij tilt_ij f_j(x_i)      over W, b   (intercepts b are free)
+    minimise  P(W) + C sum_i weight_i l(u_i) + sum_ij tilt_ij f_j(x_i) + offset      over W, b (intercepts are free)
 
 * two classes: one function f, u_i = y_i f(x_i) with y in {-1, +1} (class code 1 is +1), W has one row;
 * k > 2 classes: f_1..f_k with sum_j f_j = 0, u_i = min_{j != y_i} (f_{y_i} - f_j)(x_i), W has k rows, and penalties
   are summed over classes.
 
-``tilt`` is zero in every problem a user states. The d.c. algorithm linearises the concave part of a loss, which adds
-exactly such a term, so the convex machines solve tilted problems and need not know why.
+``tilt`` and ``offset`` are zero in every problem a user states. The d.c. algorithm linearises the concave part of a
+loss, which adds exactly such terms, so the convex machines solve tilted problems and need not know why; the offset
+keeps the value of the linearised problem that of the original one, so that relative gaps mean the same in both.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from numpy.typing import NDArray
 from .duality import l1_shrinkage, repair_k_class, repair_two_class
 from .losses import Loss
 from .penalties import Penalty
-from .spaces import KernelSpace, Space
+from .spaces import KernelSpace, LinearSpace, Space
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,6 +45,8 @@ class Problem:
         Positive weights of the samples (sample weight times class weight).
     tilt : ndarray of shape (n, m) or None
         Linear term on the scores; for k > 2 its rows sum to zero.
+    offset : float
+        Constant term.
     """
 
     space: Space
@@ -54,6 +57,7 @@ class Problem:
     C: float
     weights: NDArray[np.float64]
     tilt: NDArray[np.float64] | None = None
+    offset: float = 0.0
 
     @property
     def n(self) -> int:
@@ -106,7 +110,7 @@ class Problem:
         total += float(self.costs @ self.loss.value(self.margins_of_scores(F)))
         if self.tilt is not None:
             total += float(np.sum(self.tilt * F))
-        return total
+        return total + self.offset
 
     def loss_multipliers(self, F: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return R (n, m) such that -R is a subgradient, in the scores, of C sum_i weight_i g(u_i)."""
@@ -144,49 +148,51 @@ class Problem:
         R_ij <= 0 otherwise, rows summing to zero; and sum_i (R_i - tilt_i) = 0, because the intercepts are free. An
         infeasible R is first repaired, so the bound holds whatever comes in; a bad R only makes it weak.
         """
-        return self.certify(R)[1]
+        feasible = self.repaired_multipliers(R)
+        if feasible is None:
+            return -np.inf
+        alpha = feasible[:, 0] * self.signs if self.n_classes == 2 else feasible[np.arange(self.n), self.y]
+        gain = float(np.sum(self.loss.dual_gain(alpha, self.costs)))
+        return gain - self._conjugate(feasible if self.tilt is None else feasible - self.tilt) + self.offset
 
     def repaired_multipliers(self, R: NDArray[np.float64]) -> NDArray[np.float64] | None:
         """Return dual feasible multipliers near R (see :meth:`dual_bound`), None if a tilt makes that impossible."""
-        return self.certify(R)[0]
-
-    def certify(self, R: NDArray[np.float64]) -> tuple[NDArray[np.float64] | None, float]:
-        """Return repaired multipliers and the bound they prove, with a single combination of the samples."""
-        R_feasible = self._balanced(R)
-        if R_feasible is None:
-            return None, -np.inf
-        R = R_feasible
-        centre = 0.0 if self.tilt is None else self.tilt
-        V = self.space.combine(R if self.tilt is None else R - centre)
-        conjugate = 0.0
-        if self.penalty.l2 > 0:
-            conjugate = self._conjugate(V)
-        else:  # pull R towards the tilt until the conjugate of a pure l1 penalty is 0, not infinite
-            theta = l1_shrinkage(V, self.penalty.l1_array(V.shape))
-            if theta < 1.0:
-                R = centre + theta * (1.0 - 1e-14) * (R - centre)  # stay on the safe side of rounding
-        alpha = R[:, 0] * self.signs if self.n_classes == 2 else R[np.arange(self.n), self.y]
-        return R, float(np.sum(self.loss.dual_gain(alpha, self.costs))) - conjugate
-
-    def _balanced(self, R: NDArray[np.float64]) -> NDArray[np.float64] | None:
-        """Return multipliers near R in their boxes whose columns sum to those of the tilt, None if there are none."""
         upper = self.costs * self.loss.max_slope
         target = np.zeros(self.n_functions) if self.tilt is None else self.tilt.sum(axis=0)
         if self.n_classes == 2:
             alpha = repair_two_class(R[:, 0] * self.signs, self.signs, upper, float(target[0]))
-            return None if alpha is None else self.spread(alpha, None)
-        A = repair_k_class(-R, self.y, upper, target)
-        if A is None:
-            return None
-        R = -A
-        R[np.arange(self.n), self.y] = A.sum(axis=1)
-        return R
+            if alpha is None:
+                return None
+            R = self.spread(alpha, None)
+        else:
+            A = repair_k_class(-R, self.y, upper, target)
+            if A is None:
+                return None
+            R = -A
+            R[np.arange(self.n), self.y] = A.sum(axis=1)
+        return R if self.penalty.l2 > 0 else self._shrunk(R)
 
-    def _conjugate(self, V: NDArray[np.float64]) -> float:
-        """Evaluate P* at V = sum_i R_i x_i for l2 > 0; for kernels in the RKHS norm."""
+    def _shrunk(self, R: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Pull R towards the tilt until the conjugate of a pure l1 penalty is finite."""
+        centre = np.zeros_like(R) if self.tilt is None else self.tilt
+        V = self.space.combine(R - centre)
+        l1 = self.penalty.l1_array(V.shape)
+        if np.any(l1 == 0) and isinstance(self.space, LinearSpace):
+            # An unpenalised coefficient asks for V = 0, which rounding denies: allow what rounding can make of the sum.
+            l1 = np.maximum(l1, 1e-13 * self.loss.max_slope * self.costs.sum() * self.space.column_peaks)
+        theta = l1_shrinkage(V, l1)
+        if theta < 1.0:
+            theta *= 1.0 - 1e-14  # stay on the safe side of rounding
+        return centre + theta * (R - centre)
+
+    def _conjugate(self, R: NDArray[np.float64]) -> float:
+        """Evaluate P* at sum_i R_i x_i; for kernels (l2 only) in the RKHS norm."""
+        V = self.space.combine(R)
         if self.is_kernel:
             V0 = V - V.mean(axis=0) if self.n_classes > 2 else V
             return self.space.inner(V0, V0) / (2.0 * self.penalty.l2)
+        if self.penalty.l2 == 0:  # feasible by construction of _shrunk, up to rounding
+            return 0.0
         return self.penalty.conjugate(V)
 
     @cached_property
@@ -227,9 +233,23 @@ class Problem:
         smallest = float(np.min(np.asarray(self.penalty.l1)))
         return max(upper, 0.0) / smallest if smallest > 0 else np.inf
 
-    def with_loss(self, loss: Loss, tilt: NDArray[np.float64] | None = None) -> Problem:
-        """Return the same data and penalty with another loss and tilt."""
-        return replace(self, loss=loss, tilt=tilt)
+    def majorant(self, W: NDArray[np.float64], b: NDArray[np.float64]) -> Problem:
+        """Return a convex problem whose objective touches this one at (W, b) and lies above it elsewhere (d.c. step).
+
+        l = g - (g - cap)_+, and the convex (g - cap)_+ is replaced by its tangent: with steepness s_i = -g'(u_i) of the
+        capped samples (u_i < t strictly) this adds cost_i s_i u to their objective. Where two classes tie for the
+        margin the lowest index is taken, which keeps the tangent a subgradient. A folded penalty becomes a reweighted
+        l1 norm.
+        """
+        F = self.space.scores(W, b)
+        u = self.margins_of_scores(F)
+        capped = self.loss.is_capped(u)
+        steepness = np.where(capped, self.costs * self.loss.convex_slope(u), 0.0)
+        tilt = self.spread(steepness, None if self.n_classes == 2 else self.rivals(F))
+        excess = np.where(capped, self.loss.convex_value(u) - self.loss.cap, 0.0) if capped.any() else np.zeros(self.n)
+        penalty, offset = self.penalty.majorant(W)
+        offset += self.offset - float(self.costs @ excess) - float(steepness @ u)
+        return replace(self, loss=self.loss.convex_part, penalty=penalty, tilt=tilt, offset=offset)
 
     def subset(self, rows: NDArray[np.intp]) -> Problem:
         """Return the problem on some of the samples (same number of classes, same C)."""

@@ -94,8 +94,9 @@ def convex_result(
     ``R`` (n, m) are the multipliers of the scores. The status is OPTIMAL iff the recomputed gap is within ``tol``;
     otherwise it is ``status``, or STALLED if none is given.
     """
-    R, bound = (None, -math.inf) if R is None else problem.certify(R)
+    R = problem.repaired_multipliers(R) if R is not None else None
     objective = problem.value(W, b)
+    bound = problem.dual_bound(R) if R is not None else -math.inf
     clock.note(objective, bound)
     certificate = Certificate(Claim.CONVEX, objective, bound, rechecked=True, evidence=R)
     done = certificate.gap <= options.tol

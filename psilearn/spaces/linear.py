@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 _CHUNK = 1 << 22  # entries of float32 data promoted to float64 at a time
+_GRAM_CHUNK = 1 << 17  # entries of standardised data at a time: they stay in the cache
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,6 +52,14 @@ class LinearSpace:
             out += R[rows].T @ self.X[rows].astype(np.float64)
         return out
 
+    @cached_property
+    def column_peaks(self) -> NDArray[np.float64]:
+        """The largest absolute value of every feature."""
+        low, high = self.X.min(axis=0), self.X.max(axis=0)
+        if self.is_sparse:
+            low, high = low.toarray().ravel(), high.toarray().ravel()
+        return np.maximum(np.abs(low), np.abs(high)).astype(np.float64)
+
     def inner(self, W: NDArray[np.float64], V: NDArray[np.float64]) -> float:
         """Inner product of two sets of functions, intercepts left out."""
         return float(np.sum(W * V))
@@ -61,6 +70,42 @@ class LinearSpace:
         if self.is_sparse:
             return np.asarray(sp.csr_matrix(self.X).multiply(self.X).sum(axis=1, dtype=np.float64)).ravel()
         return np.einsum("ij,ij->i", self.X, self.X, dtype=np.float64)
+
+    @cached_property
+    def moments(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Mean and standard deviation of every column (1 where it vanishes): well scaled coordinates."""
+        mean = self.combine(np.full((self.n, 1), 1.0 / self.n))[0]
+        if self.is_sparse:
+            square = np.asarray(sp.csr_matrix(self.X).power(2).mean(axis=0, dtype=np.float64)).ravel()
+        else:
+            square = np.einsum("ij,ij->j", self.X, self.X, dtype=np.float64) / self.n
+        scale = np.sqrt(np.maximum(square - mean**2, 1e-14 * square))  # the floor: rounding of a constant column
+        return mean, np.where(scale > 0, scale, 1.0)
+
+    def standardised_gram(self, rows: NDArray[np.intp], weights: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return sum_i weight_i z_i z_i' over some samples, z = ((x - mean)/scale, 1), a (dim + 1, dim + 1) array."""
+        mean, scale = self.moments
+        p = self.dim + 1
+        gram = np.zeros((p, p))
+        step = max(1, _GRAM_CHUNK // p)
+        buffer = np.empty((min(step, rows.size), p))
+        for first in range(0, rows.size, step):
+            part = rows[first : first + step]
+            Z = buffer[: part.size]
+            X = self.X[part]
+            np.subtract(X.toarray() if self.is_sparse else X, mean, out=Z[:, :-1])
+            Z[:, :-1] /= scale
+            Z[:, -1] = 1.0
+            Z *= np.sqrt(weights[part])[:, None]
+            gram += Z.T @ Z
+        return gram
+
+    @cached_property
+    def rotated(self) -> tuple[LinearSpace, NDArray[np.float64]]:
+        """For dim > n: the samples in coordinates of their own span, and the basis Q (dim, n) with X = rotated.X Q'."""
+        X = self.X.toarray() if self.is_sparse else self.X
+        Q, upper = np.linalg.qr(X.T.astype(np.float64, copy=False))
+        return LinearSpace(np.ascontiguousarray(upper.T)), Q
 
     def subset(self, rows: NDArray[np.intp]) -> LinearSpace:
         """Return the space of some of the samples."""
