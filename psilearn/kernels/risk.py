@@ -65,25 +65,26 @@ def risk_csr(data, indices, indptr, w, b, signs, weights, knots, slopes, offsets
     return risk
 
 
-@njit(cache=True, nogil=True)
-def risk_along(start, end, tau, weights, knots, slopes, offsets):
+@njit(cache=True, nogil=True, fastmath=_SUMS)
+def risk_along(start, end, tau, weights, knots, slopes):
     """Return risk and its slope in tau at the margins start + tau (end - start)."""
     risk, slope = 0.0, 0.0
-    for i in range(start.size):
-        du = end[i] - start[i]
-        u = start[i] + tau * du
-        h = 0
-        while h < knots.size and u < knots[h]:
-            h += 1
-        if h > 0:
-            risk += weights[i] * (offsets[h] - slopes[h] * u)
-            slope -= weights[i] * slopes[h] * du
+    for h in range(knots.size):
+        t, c = knots[h], slopes[h + 1] - slopes[h]
+        value, fall = 0.0, 0.0
+        for i in range(start.size):
+            du = end[i] - start[i]
+            excess = t - start[i] - tau * du
+            value += weights[i] * max(excess, 0.0)
+            fall += weights[i] * du if excess > 0.0 else 0.0
+        risk += c * value
+        slope -= c * fall
     return risk, slope
 
 
 @njit(cache=True, nogil=True)
 def mix_codes(codes, shares, weights, slopes):
-    """Return the multipliers weight_i sum_c shares_c slopes[codes_ci] of a convex combination of cuts."""
+    """Return the multipliers weight_i sum_c shares_c slopes[codes_ci] of a combination of cuts."""
     out = np.zeros(weights.size)
     for c in range(shares.size):
         if shares[c] > 0.0:

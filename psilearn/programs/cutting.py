@@ -85,6 +85,12 @@ class CuttingModel:
         q = np.where(self.forbidden, 0.0, self.q)
         return 0.5 * float(q @ v**2) + float(self.c @ v) + float(self.l1 @ np.abs(v))
 
+    def slope(self, v: Array, step: Array) -> float:
+        """Return the derivative of the penalty from v in the direction of a step."""
+        kink = np.where(v != 0, np.sign(v) * step, np.abs(step))
+        q = np.where(self.forbidden, 0.0, self.q)
+        return float((q * v + self.c) @ step) + float(self.l1 @ kink)
+
     def minimum(self, start: Array, scale: float) -> tuple[float, Array, Array]:
         """Return the minimum (a lower bound), its place and the cuts' shares, which sum to at most C."""
         if self.is_linear:

@@ -69,7 +69,7 @@ class Look(NamedTuple):
 
 
 class Risk(Protocol):
-    """What the bundle needs of the data."""
+    """What the bundle needs of the data; ``passes`` counts looks in units of a pass over all samples."""
 
     coordinates: Coordinates
     passes: float
@@ -114,12 +114,57 @@ class TwoClassRisk:
 
     def along(self, start: Array, end: Array, tau: float) -> tuple[float, float]:
         """Risk and slope on the segment of margins."""
-        return risk_along(start, end, tau, self.weights, *self.tables)
+        return risk_along(start, end, tau, self.weights, self.knots, self.slopes)
 
     def mixed(self, codes: list[NDArray], shares: Array) -> Array:
         """Multipliers R (n, 1)."""
         alpha = mix_codes(np.array(codes), shares, self.weights, self.slopes)
         return (alpha * self.signs)[:, None]
+
+
+class LocalRisk:
+    """Two classes, only the samples near a kink as they are, the others on the linear piece they are on at a point.
+
+    A linear piece never exceeds the loss, so this is a lower bound on the risk, exact near the point: every cut of it
+    is a cut of the whole risk, at the price of a look at the near samples.
+    """
+
+    def __init__(self, whole: TwoClassRisk, problem: Problem, v: Array, look: Look, share: float) -> None:
+        self.whole, self.coordinates = whole, whole.coordinates
+        distance = np.full(look.scores.size, np.inf)
+        for t in whole.knots:
+            np.minimum(distance, np.abs(look.scores - t), out=distance)
+        some = distance[:: max(1, distance.size // 20000)]
+        self.near = np.flatnonzero(distance <= np.quantile(some, share))
+        self.code = look.code
+        self.risk = TwoClassRisk(problem.subset(self.near), whole.coordinates)
+        here = self.risk.look(v)
+        self.gradient = look.gradient - here.gradient
+        self.constant = look.value - here.value - float(self.gradient @ v)
+        self.cost = self.near.size / look.scores.size
+
+    @property
+    def passes(self) -> float:
+        """Looks at the near samples, in units of a pass over all."""
+        return self.risk.passes * self.cost
+
+    def look(self, v: Array) -> Look:
+        """One pass over the near samples; the last score carries the linear part."""
+        here = self.risk.look(v)
+        linear = self.constant + float(self.gradient @ v)
+        return Look(here.value + linear, here.gradient + self.gradient, np.append(here.scores, linear), here.code)
+
+    def along(self, start: Array, end: Array, tau: float) -> tuple[float, float]:
+        """Risk and slope on the segment of margins."""
+        value, slope = self.risk.along(start[:-1], end[:-1], tau)
+        rise = float(end[-1] - start[-1])
+        return value + float(start[-1]) + tau * rise, slope + rise
+
+    def mixed(self, codes: list[NDArray], shares: Array) -> Array:
+        """Multipliers R (n, 1) on all samples."""
+        R = self.whole.mixed([self.code], np.array([shares.sum()]))
+        R[self.near] = self.risk.mixed(codes, shares)
+        return R
 
 
 class ManyClassRisk:
