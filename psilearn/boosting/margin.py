@@ -1,6 +1,6 @@
 """Maximising the margin subject to a relaxed code length: a search that proves how good its margin is.
 
-Goldberg and Eckstein (2009), (25): maximise rho - beta z(rho) over rho, with z(rho) the optimum of (18). Lemma 5.2 there
+Goldberg and Eckstein (2009), (25): maximise rho - beta z(rho), with z(rho) the optimum of (18). Lemma 5.2 there
 (z is convex) does not hold, but z is nondecreasing: a point feasible for rho with xi <= 1 is feasible for every smaller
 margin, since rho (1 - xi_i) - xi_i falls with rho. So on an interval [a, b] the objective is at most b - beta z(a), and
 splitting the interval with the largest such bound converges to the global maximum.

@@ -1,6 +1,6 @@
 """The dual of the tightened relaxation (18), kept warm while it grows by classifiers (rows) and cuts (columns).
 
-With mu = lambda + s, s >= 0, the primal (18) of Goldberg and Eckstein (2009) over the present classifiers and pairs A is
+With mu = lambda + s, s >= 0, the primal (18) of Goldberg and Eckstein (2009) over present classifiers and pairs A is
 
     min  sum_i m_i xi_i + sum_u c_u (lambda_u + s_u)
     s.t. y_i H_i lambda + (1 + rho) xi_i >= rho,   sum lambda = 1,

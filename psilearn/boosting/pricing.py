@@ -249,8 +249,8 @@ class _Tree:
             budget = int(max(1, min(chunk, max_nodes - self.n_nodes)))
             self.is_exhausted = kernel.advance(
                 self.literals, self.value, self.conflict, self.costs, self.later, self.closes,
-                n_proved, *limits, budget, self.rows, self.counts, self.cand, self.cand_bound, self.cursor, self.chosen, self.inside,
-                self.allowed, *pool,
+                n_proved, *limits, budget, self.rows, self.counts, self.cand, self.cand_bound, self.cursor,
+                self.chosen, self.inside, self.allowed, *pool,
             )  # fmt: skip
             now = time.perf_counter()
             if now >= deadline or self.n_nodes >= max_nodes:
