@@ -21,7 +21,8 @@ MAY_IMPORT = {
     "problem": {"losses", "penalties", "spaces", "duality"},
     "result": {"problem"},
     "programs": {"programs", "kernels"},
-    "solvers": {"solvers", "programs", "kernels", "problem", "losses", "penalties", "spaces", "result", "duality"},
+    "coordinates": {"problem", "spaces", "penalties", "losses"},
+    "solvers": {"coordinates", "solvers", "programs", "kernels", "problem", "losses", "penalties", "spaces", "result", "duality"},
 }
 ENGINES = {"highspy", "pyscipopt", "gurobipy"}
 
