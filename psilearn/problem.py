@@ -186,11 +186,11 @@ class Problem:
         return centre + theta * (R - centre)
 
     def _conjugate(self, R: NDArray[np.float64]) -> float:
-        """Evaluate P* at sum_i R_i x_i; for kernels (l2 only) in the RKHS norm."""
+        """Evaluate P* at sum_i R_i x_i; for kernels (l2 only) in the RKHS norm (rows of R sum to zero: no shift)."""
         V = self.space.combine(R)
         if self.is_kernel:
-            V0 = V - V.mean(axis=0) if self.n_classes > 2 else V
-            return self.space.inner(V0, V0) / (2.0 * self.penalty.l2)
+            V = V / self.penalty.l2
+            return 0.5 * self.penalty.l2 * self.space.inner(V, V)
         if self.penalty.l2 == 0:  # feasible by construction of _shrunk, up to rounding
             return 0.0
         return self.penalty.conjugate(V)
