@@ -18,8 +18,20 @@ MAY_IMPORT = {
     "spaces": {"spaces", "kernels"},
     "problem": {"losses", "penalties", "spaces", "duality"},
     "result": {"problem"},
-    "programs": {"programs"},
-    "solvers": {"solvers", "programs", "kernels", "problem", "losses", "penalties", "spaces", "result", "duality"},
+    "risk": {"kernels", "problem", "spaces"},
+    "programs": {"programs", "kernels"},
+    "solvers": {
+        "solvers",
+        "programs",
+        "risk",
+        "kernels",
+        "problem",
+        "losses",
+        "penalties",
+        "spaces",
+        "result",
+        "duality",
+    },
 }
 ENGINES = {"highspy", "pyscipopt", "gurobipy"}
 
