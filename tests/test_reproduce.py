@@ -16,7 +16,19 @@ import reproduce_toys as toys
 from sklearn.svm import SVC
 
 from psilearn.datasets import make_disk
-from psilearn.reproduce import Ordering, Published, Store, Summary, compare, execute, main, run, summarise, verdict
+from psilearn.reproduce import (
+    Ordering,
+    Published,
+    Ratio,
+    Store,
+    Summary,
+    compare,
+    execute,
+    main,
+    run,
+    summarise,
+    verdict,
+)
 from psilearn.reproduce.compare import judge
 from psilearn.reproduce.summary import Cell, Difference
 
@@ -204,7 +216,7 @@ def test_main_from_names_to_pages(tmp_path, capsys):
         "| C 1000.0 | vectors | not printed |",
         "a large C errs less: ",
         "toy-svm.png",
-        "| C 1.0 | undefined | undefined |",
+        "| setting | undefined | vectors |",
     ):
         assert expected in page, expected
     assert "must not be shown" not in page
@@ -232,6 +244,58 @@ def test_usage(tmp_path, capsys):
     assert "unknown experiment 'nothing'" in capsys.readouterr().err
     assert main(["toy"], reps=0, known=toys.KNOWN) == 2
     assert "at least 1" in capsys.readouterr().err
+
+
+def test_what_cannot_be_run_is_one_sentence(tmp_path, capsys, monkeypatch):
+    arguments = {"out": tmp_path / "out", "known": toys.KNOWN, "n_jobs": 1}
+    (tmp_path / "file").write_text("no folder")
+    assert main(["toy/svm"], store=tmp_path / "file" / "store.sqlite", **arguments) == 1
+    assert capsys.readouterr().err.startswith("cannot reproduce: ")
+    (tmp_path / "no.sqlite").write_text("no database, but long enough to be taken for one" * 99)
+    assert main(["toy/svm"], store=tmp_path / "no.sqlite", **arguments) == 1
+    assert "not a database" in capsys.readouterr().err
+    monkeypatch.setattr("psilearn.reproduce.runner.CONNECT_SECONDS", 0.2)
+    assert main(["toy/svm"], store=tmp_path / "s.sqlite", cluster="tcp://127.0.0.1:9", **arguments) == 1
+    assert "no dask scheduler answers" in capsys.readouterr().err
+
+
+def test_an_interrupt_keeps_what_is_finished(tmp_path, capsys, monkeypatch):
+    done = []
+
+    def execute_two(task):
+        if len(done) == 2:
+            raise KeyboardInterrupt
+        done.append(task)
+        return execute(task)
+
+    monkeypatch.setattr("psilearn.reproduce.runner.execute", execute_two)
+    path = tmp_path / "store.sqlite"
+    assert main(["toy/svm"], store=path, out=tmp_path, known=toys.KNOWN, n_jobs=1) == 1
+    assert "interrupted" in capsys.readouterr().err
+    assert len(Store(path).finished()) == 2
+    assert Store(path).claim(toys.svm.tasks()[5]), "an interrupted process must give its claims back"
+
+
+def test_ratio_of_averages(tmp_path):
+    ratio = Ratio("quotient", "error", "vectors")
+    experiment = toys.svm.__class__(**{**vars(toys.svm), "ratios": [ratio]})
+    store = Store(tmp_path / "store.sqlite")
+    run(toys.svm.tasks(6), store, n_jobs=1)
+    cell = summarise(experiment, toys.svm.tasks(6), store).get({"C": 1.0}, "quotient")
+    rows = [r.result for r in store.records("toy/svm") if r.settings == '{"C":1.0}']
+    top, bottom = (np.array([row[name] for row in rows]) for name in ("error", "vectors"))
+    assert cell.mean == pytest.approx(top.mean() / bottom.mean())
+    jackknife = [np.delete(top, i).mean() / np.delete(bottom, i).mean() for i in range(6)]
+    assert cell.sd / np.sqrt(6) == pytest.approx(np.sqrt(5 * np.var(jackknife)), rel=0.2)
+
+
+def test_a_deterministic_figure_must_equal_the_printed_one():
+    for printed, words in ((0.25, "Reproduces: all 1 figures equal"), (0.26, "Does not reproduce")):
+        figure = Published({"C": 1.0}, "error", printed)
+        fields = {**vars(toys.svm), "published": [figure], "deterministic": True, "reasons": ()}
+        experiment = toys.svm.__class__(**fields)
+        summary = Summary("toy/svm", [Cell({"C": 1.0}, "error", 1, 0.25, None)], replications=1)
+        assert verdict(experiment, summary, compare(experiment, summary))[0].startswith(words)
 
 
 def summary_of(values, measure="error"):

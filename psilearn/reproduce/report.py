@@ -39,7 +39,8 @@ def write_page(experiment: Experiment, summary: Summary, folder: Path) -> None:
     if others:
         blocks += [Heading("Also measured"), _measured(others)]
     if summary.failures:
-        blocks += [Heading("Failed tasks"), Items(summary.failures)]
+        hidden = summary.n_failed - len(summary.failures)
+        blocks += [Heading("Failed tasks"), Items([*summary.failures, *([f"and {hidden} more"] if hidden else [])])]
     blocks += [Heading("Cost"), Text(_cost(experiment, summary))]
     _write(folder / name, f"{experiment.name}: {experiment.title}", blocks)
 
@@ -115,11 +116,14 @@ def _unpublished(summary: Summary, rows: list[Row]) -> list[Cell]:
 
 
 def _measured(cells: list[Cell]) -> Table:
-    lines = []
+    """One line per setting, one column per measure, the standard error in parentheses."""
+    measures = list(dict.fromkeys(cell.measure for cell in cells))
+    lines: dict[str, dict[str, str]] = {}
     for cell in cells:
-        se = None if cell.sd is None else cell.sd / math.sqrt(cell.n)
-        lines.append([describe(cell.settings), cell.measure, _number(cell.mean, "undefined"), _number(se), str(cell.n)])
-    return Table(["setting", "measure", "ours", "s.e.", "n"], lines)
+        se = "" if cell.sd is None else f" ({_number(cell.sd / math.sqrt(cell.n))})"
+        lines.setdefault(describe(cell.settings), {})[cell.measure] = _number(cell.mean, "undefined") + se
+    rows = [[setting, *(values.get(measure, "") for measure in measures)] for setting, values in lines.items()]
+    return Table(["setting", *measures], rows)
 
 
 def _cost(experiment: Experiment, summary: Summary) -> str:
