@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import reproduce_toys as toys
+from scipy import stats
 from sklearn.svm import SVC
 
 from psilearn.datasets import make_disk
@@ -298,32 +299,42 @@ def test_a_deterministic_figure_must_equal_the_printed_one():
         assert verdict(experiment, summary, compare(experiment, summary))[0].startswith(words)
 
 
-def summary_of(values, measure="error"):
-    """A summary of one cell with these replicates."""
-    cell = Cell({"C": 1.0}, measure, len(values), float(np.mean(values)), float(np.std(values, ddof=1)))
-    return Summary("toy/svm", [cell], replications=len(values))
+def z_of(figure, values, **fields):
+    """The z-score of a printed figure against these replicates."""
+    cell = Cell({"C": 1.0}, "error", len(values), float(np.mean(values)), float(np.std(values, ddof=1)))
+    experiment = toys.svm.__class__(**{**vars(toys.svm), "published": [figure], **fields})
+    (row,) = compare(experiment, Summary("toy/svm", [cell], replications=len(values)))
+    return row.z
 
 
-def test_z_scores():
-    summary = summary_of([0.1, 0.2, 0.3, 0.4])
-    sd, mean = np.std([0.1, 0.2, 0.3, 0.4], ddof=1), 0.25
-    cases = {
-        (None, None): math.hypot(sd / 2, sd / np.sqrt(8)),
-        (0.08, None): math.hypot(sd / 2, 0.08 / np.sqrt(8)),
-        (None, 0.01): math.hypot(sd / 2, 0.01),
-    }
-    for (published_sd, published_se), total in cases.items():
-        figure = Published({"C": 1.0}, "error", 0.1, sd=published_sd, se=published_se)
-        (row,) = compare(toys.svm.__class__(**{**vars(toys.svm), "published": [figure]}), summary)
-        assert row.z == pytest.approx((mean - 0.1) / total)
+def test_z_scores_against_two_sample_t_tests():
+    values, theirs = [0.1, 0.2, 0.3, 0.5], [0.05, 0.1, 0.02, 0.21, 0.16, 0.11, 0.04, 0.13]
+    mean, sd = np.mean(theirs), np.std(theirs, ddof=1)
+    expected = stats.norm.isf(stats.ttest_ind(values, theirs).pvalue / 2)
+    assert z_of(Published({"C": 1.0}, "error", mean, sd=sd), values) == pytest.approx(expected)
+    assert z_of(Published({"C": 1.0}, "error", mean, se=sd / np.sqrt(8)), values) == pytest.approx(expected)
+    # without a printed spread: ours at the paper's eight replications, three degrees of freedom
+    t = (np.mean(values) - 0.9) / (np.std(values, ddof=1) * np.sqrt(1 / 4 + 1 / 8))
+    expected = stats.norm.ppf(stats.t.cdf(t, 3))
+    assert z_of(Published({"C": 1.0}, "error", 0.9), values) == pytest.approx(expected)
+    single = Published({"C": 1.0}, "error", 0.9)
+    t = (np.mean(values) - 0.9) / (np.std(values, ddof=1) * np.sqrt(1 / 4 + 1))
+    assert z_of(single, values, printed_from=1) == pytest.approx(stats.norm.ppf(stats.t.cdf(t, 3)))
+
+
+def test_two_replications_prove_little():
+    assert abs(z_of(Published({"C": 1.0}, "error", 0.5), [0.10, 0.11])) < 3.0
+    assert z_of(Published({"C": 1.0}, "error", 0.5), [0.1, 0.1]) is None
+    assert z_of(Published({"C": 1.0}, "error", 0.1), [0.1, 0.1]) == 0.0
+    assert z_of(Published({"C": 1.0}, "error", 0.5), [0.1] * 10) == -math.inf
 
 
 def test_verdict_follows_the_figures():
-    figures = [Published({"C": 1.0}, f"m{i}", 0.5, se=0.1) for i in range(20)]
+    figures = [Published({"C": 1.0}, f"m{i}", 0.5, sd=0.1) for i in range(20)]
     experiment = toys.svm.__class__(**{**vars(toys.svm), "published": figures, "reasons": ()})
 
     def words(values):
-        cells = [Cell({"C": 1.0}, f"m{i}", 8, value, 0.0) for i, value in enumerate(values)]
+        cells = [Cell({"C": 1.0}, f"m{i}", 8, value, 0.1) for i, value in enumerate(values)]
         summary = Summary("toy/svm", cells, replications=8)
         return verdict(experiment, summary, compare(experiment, summary))[0]
 
