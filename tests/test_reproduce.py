@@ -226,7 +226,10 @@ def test_main_from_names_to_pages(tmp_path, capsys):
     assert "http" not in html.replace("https://", "http://").split("<body>")[0]
     index = (tmp_path / "out" / "index.md").read_text()
     assert "[toy/also](toy-also.md)" in index
-    assert "| toy/slow | takes a moment | not computed yet |" in index
+    assert "Of 5 tables and figures 1 do not reproduce, 1 have no printed number to compare with, 3 are not" in index
+    assert "without 3 experiments whose cost is not known yet" in index
+    assert "<code>psilearn reproduce NAME</code>" in (tmp_path / "out" / "index.html").read_text()
+    assert "| toy/slow | takes a moment | Not computed yet. |" in index
     assert json.loads((tmp_path / "out" / "results" / "toy-svm.json").read_text())["replications"] == 3
     capsys.readouterr()
 

@@ -140,7 +140,7 @@ def _headline(experiment: Experiment, summary: Summary, rows: list[Row]) -> str:
     if not summary.cells:
         return "Not computed: no task has finished."
     if not rows:
-        return "Computed; the paper prints no figure to compare with."
+        return "Computed; the paper prints no number to compare with."
     if all(row.ours is None for row in rows):
         return "No verdict: none of the printed figures could be computed."
     if not judged:
