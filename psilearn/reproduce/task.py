@@ -60,8 +60,8 @@ class Task:
 class Outcome:
     """What came of a task: a result (JSON) or an error (traceback), never neither.
 
-    ``seconds`` is CPU time of the thread that ran it: fits are single-threaded, and the time on the wall depends on what
-    else the machine does.
+    ``seconds`` is CPU time of the thread that ran it: fits are single-threaded, and the time on the wall depends on
+    what else the machine does.
     """
 
     task: Task
