@@ -56,7 +56,7 @@ def repair_k_class(A: Array, y: NDArray[np.intp], upper: Array, target: Array) -
         surplus = _column_sums(A, y, k) - target
         surplus -= surplus.mean()  # zero but for rounding, which the balancing programme would call infeasible
         size = float(np.abs(surplus).sum())
-        if size <= 1e-14 * float(upper.sum()):
+        if size <= 1e-14 * float(A.sum() + np.abs(target).sum()):
             return A
         slack = np.maximum(upper - A.sum(axis=1), 0.0)
         flow = _balancing_flow(A, slack, members, surplus / size, size)

@@ -233,6 +233,10 @@ class Problem:
         smallest = float(np.min(np.asarray(self.penalty.l1)))
         return max(upper, 0.0) / smallest if smallest > 0 else np.inf
 
+    def with_loss(self, loss: Loss, tilt: NDArray[np.float64] | None = None) -> Problem:
+        """Return the same data and penalty with another loss and tilt."""
+        return replace(self, loss=loss, tilt=tilt, offset=0.0)
+
     def majorant(self, W: NDArray[np.float64], b: NDArray[np.float64]) -> Problem:
         """Return a convex problem whose objective touches this one at (W, b) and lies above it elsewhere (d.c. step).
 

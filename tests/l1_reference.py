@@ -1,5 +1,7 @@
 """The whole linear or quadratic programme of a convex machine, stated plainly for an outside engine."""
 
+from dataclasses import replace
+
 import clarabel
 import numpy as np
 import scipy.sparse as sp
@@ -39,7 +41,7 @@ def random_problem(rng, l2=0.0, k=None, tilted=None, max_n=40):
     if rng.random() < 0.4 if tilted is None else tilted:
         F = rng.normal(size=(n, m))
         steep = problem.loss_multipliers(F) * (rng.random(n) < 0.3)[:, None]
-        problem = problem.with_loss(loss, steep)
+        problem = replace(problem, tilt=steep)
     return problem
 
 

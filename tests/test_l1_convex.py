@@ -145,4 +145,4 @@ def test_refusals_say_why():
     problem = machine(X, y)
     assert l1.refuses(problem) is None
     assert "linear space" in l1.refuses(replace(problem, space=KernelSpace(X @ X.T)))
-    assert "convex" in l1.refuses(problem.with_loss(TruncatedHinge(0.0)))
+    assert "convex" in l1.refuses(replace(problem, loss=TruncatedHinge(0.0)))

@@ -82,6 +82,13 @@ class Attributes:
         self.n_points = int(self.point.max()) + 1 if self.point.size else 0
         self.representative = np.zeros(self.n_points, dtype=np.intp)
         self.representative[self.point] = np.arange(self.point.size)
+        points = self.literals[self.representative].astype(np.float32)
+        both = points.T @ points
+        count = np.diag(both)
+        self.opposite = np.eye(2 * self.n_attributes, k=self.n_attributes, dtype=np.uint8)
+        self.opposite |= self.opposite.T
+        implied = (both == count) | (both == count[:, None])
+        self.redundant = np.ascontiguousarray(self.opposite | implied)
 
     def rows(self, sign: int, weight: NDArray, pairs: Pairs | None) -> tuple[NDArray, NDArray, int]:
         """Literal vectors, absolute values and number of gain rows of the reward (27) for one sign.
@@ -156,10 +163,12 @@ def price(
     deadline = time.perf_counter() + time_limit
     bound, floor, nodes, exact = threshold, -math.inf, 0, True
     found: list[tuple[float, Monomial]] = []
+    closes = order == data.n_attributes and n_proved == 1 and not np.ptp(costs)
+    shortest = n_proved == 1 and not closes and bool((np.diff(costs) >= 0).all())
     for sign in signs:
         literals, value, n_gain = data.rows(sign, weight, pairs)
-        closes = order == data.n_attributes and n_proved == 1 and not np.ptp(costs) and n_gain > 0
-        tree = _Tree(literals, value, n_gain, costs, closes, max(threshold, floor), n_columns)
+        conflict = data.redundant if shortest else data.opposite
+        tree = _Tree(literals, value, n_gain, conflict, costs, closes and n_gain > 0, max(threshold, floor), n_columns)
         tree.search(n_proved, math.inf if max_nodes is None else max_nodes - nodes, deadline)
         nodes += tree.n_nodes
         exact &= tree.is_exhausted
@@ -178,6 +187,7 @@ class _Tree:
         literals: NDArray,
         value: NDArray,
         n_gain: int,
+        conflict: NDArray,
         costs: NDArray,
         closes: bool,
         threshold: float,
@@ -187,7 +197,8 @@ class _Tree:
         K = costs.size - 1
         # a closed node loses a gain row with every literal
         depth = min(K, n_gain if closes else K) + 2
-        self.literals, self.value, self.costs, self.closes = literals, value, costs, closes
+        self.literals, self.value, self.conflict = literals, value, conflict
+        self.costs, self.closes = costs, closes
         self.later = np.append(np.minimum.accumulate(costs[::-1])[::-1], np.inf)
         # when closing, a conjunction without gain rows is worth at most -c and never the best
         self.threshold = max(threshold, -float(costs[0])) if closes else threshold
@@ -237,9 +248,9 @@ class _Tree:
             start = time.perf_counter()
             budget = int(max(1, min(chunk, max_nodes - self.n_nodes)))
             self.is_exhausted = kernel.advance(
-                self.literals, self.value, self.costs, self.later, self.closes, n_proved, *limits, budget,
-                self.rows, self.counts, self.cand, self.cand_bound, self.cursor, self.chosen, self.inside, self.allowed,
-                *pool,
+                self.literals, self.value, self.conflict, self.costs, self.later, self.closes,
+                n_proved, *limits, budget, self.rows, self.counts, self.cand, self.cand_bound, self.cursor,
+                self.chosen, self.inside, self.allowed, *pool,
             )  # fmt: skip
             now = time.perf_counter()
             if now >= deadline or self.n_nodes >= max_nodes:

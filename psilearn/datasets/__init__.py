@@ -1,6 +1,6 @@
 """Simulated designs with their exact Bayes rules, and loaders of the real data sets of the papers."""
 
-from ._labels import flip_labels
+from ._labels import Flip, flip_labels
 from ._sources import DataNotFoundError
 from .bayes import (
     BayesRule,
@@ -50,6 +50,7 @@ from .loaders import (
 __all__ = [
     "BayesRule",
     "DataNotFoundError",
+    "Flip",
     "bayes_beta_mixture",
     "bayes_disk",
     "bayes_folded_sectors",

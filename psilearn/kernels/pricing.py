@@ -18,6 +18,9 @@ a step function of D that changes at the d's of the allowed literals only. With 
 classical bound G. A literal whose bound does not beat the incumbent is forbidden in the whole subtree, as is, in the
 t-th child, every literal of the children before it; both make the e_r of the descendants larger.
 
+Conflicts. ``conflict[l, k]`` forbids k below l: its negation and, where a shorter conjunction does the same and costs
+no more, literals one of which implies the other on all rows.
+
 Closing (any order, constant c). If all gain rows of the node satisfy an allowed literal, adding it costs nothing: it is
 added. If they all satisfy a literal that is forbidden, then f(T) <= f(T with it), and that conjunction belongs to an
 earlier or a pruned branch: the node is pruned.
@@ -163,6 +166,26 @@ def _close(literals, gain, total, rows, n_gain, n_cost, inside, allowed, n_allow
 
 
 @njit(cache=True, nogil=True)
+def _sort_descending(key, item, n):
+    """Sort the first n of both arrays by descending key (the lists of a child are nearly sorted already)."""
+    if n > 256:
+        order = np.argsort(-key[:n])
+        key[:n] = key[:n][order]
+        item[:n] = item[:n][order]
+        return
+    for a in range(1, n):
+        k = key[a]
+        i = item[a]
+        b = a
+        while b > 0 and key[b - 1] < k:
+            key[b] = key[b - 1]
+            item[b] = item[b - 1]
+            b -= 1
+        key[b] = k
+        item[b] = i
+
+
+@njit(cache=True, nogil=True)
 def _branch(
     literals, value, rows, n_gain, n_cost, gain, total, later_cost, floor, allowed, n_allowed, cand, cand_bound
 ):
@@ -177,22 +200,22 @@ def _branch(
             m += 1
     if m == 0:
         return 0
-    cheap = np.argsort(drop[:m])
+    _sort_descending(drop, allowed, m)
     kept = np.zeros(m + 1)
     for a in range(n_gain, n_gain + n_cost):
         row = rows[a]
-        t = 0
-        while t < m and literals[row, allowed[cheap[t]]]:
-            t += 1
+        t = m
+        while t > 0 and literals[row, allowed[t - 1]]:
+            t -= 1
         kept[t] += value[row]
-    never_removed = kept[m]
+    never_removed = kept[0]
     bound = -np.inf
     n = 0
-    for t in range(m - 1, -1, -1):
-        bound = max(bound, total - drop[cheap[t]] - never_removed - later_cost)
-        never_removed += kept[t]
+    for t in range(m):
+        bound = max(bound, total - drop[t] - never_removed - later_cost)
+        never_removed += kept[t + 1]
         if bound > floor:
-            cand[n] = allowed[cheap[t]]
+            cand[n] = allowed[t]
             cand_bound[n] = bound
             n += 1
     return n
@@ -200,7 +223,7 @@ def _branch(
 
 @njit(cache=True, nogil=True)
 def advance(
-    literals, value, order_cost, later_cost, closes, rank, threshold, tolerance, budget,
+    literals, value, conflict, order_cost, later_cost, closes, rank, threshold, tolerance, budget,
     rows, counts, cand, cand_bound, cursor, chosen, inside, allowed, pool_value, pool_size, pool_literals, state,
 ):  # fmt: skip
     """Continue the depth-first search for about ``budget`` nodes; return True when the tree is exhausted.
@@ -265,7 +288,7 @@ def advance(
         n_allowed = 0
         for q in range(t + 1, n):
             other = cand[depth, q]
-            if abs(other - l) != n_literals // 2:
+            if not conflict[l, other]:
                 allowed[n_allowed] = other
                 n_allowed += 1
         chosen[depth] = l

@@ -31,7 +31,7 @@ def respond_k_class(F, R0, y, cost, delta, slopes, knots, R, free):
         if high <= low:
             continue
         mu = low
-        for step in range(100):
+        for _ in range(100):
             total, slope = 0.0, 0.0
             for j in range(k):
                 if j != yi:
@@ -69,3 +69,5 @@ def respond_k_class(F, R0, y, cost, delta, slopes, knots, R, free):
                     free[i, j] = True
         R[i, yi] = s
         free[i, yi] = inside
+        if not inside and s > 0.0:  # s lies at a kink; rounding of F/delta must not move it away
+            R[i] *= rest / s

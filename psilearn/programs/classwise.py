@@ -101,3 +101,12 @@ def sum_to_zero_basis(allowed: NDArray[np.bool_]) -> sp.csr_matrix:
             signs += [1.0, -1.0]
             count += 1
     return sp.csr_matrix((signs, (rows, cols)), shape=(m * width, count))
+
+
+def cut_off(v: Array, m: int, penalised: NDArray[np.bool_], level: float) -> Array:
+    """Set penalised coefficients below ``level`` times the largest to zero; functions still sum to zero if m > 1."""
+    small = penalised & (np.abs(v) <= level * np.abs(v[penalised]).max(initial=0.0))
+    V = np.where(small, 0.0, v).reshape(m, -1)
+    if m > 1:
+        V = np.where(V != 0, V - V.sum(axis=0) / np.maximum(np.count_nonzero(V, axis=0), 1), 0.0)
+    return V.ravel()

@@ -1,8 +1,8 @@
 """From a point near the optimum of a linear programme with hinges to a vertex, with exact zeros and exact multipliers.
 
 Samples far from every kink stay on their linear piece and coefficients that are nearly zero become zero, so only a
-small linear programme is left. A sample that leaves its piece joins the programme, which is solved again from its last basis,
-until nobody leaves: then the point is optimal among the points with these zeros.
+small linear programme is left. A sample that leaves its piece joins the programme, which is solved again from its last
+basis, until nobody leaves: then the point is optimal among the points with these zeros.
 """
 
 from __future__ import annotations

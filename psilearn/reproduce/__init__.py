@@ -8,7 +8,7 @@ does all of it for ``psilearn reproduce``.
 from .catalogue import catalogue
 from .command import main
 from .compare import compare, verdict
-from .experiment import Experiment, Ordering, Paper, Published, Reason, experiment, grid, view
+from .experiment import Experiment, Ordering, Paper, Published, Ratio, Reason, experiment, grid, view
 from .report import write_index, write_page
 from .runner import run
 from .store import Store
@@ -20,6 +20,7 @@ __all__ = [
     "Ordering",
     "Paper",
     "Published",
+    "Ratio",
     "Reason",
     "Store",
     "Summary",

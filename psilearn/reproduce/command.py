@@ -72,7 +72,7 @@ def main(
         print(f"the number of replications must be at least 1, got {reps}.", file=sys.stderr)
         return 2
     if not chosen:
-        console.print(_listing(known))
+        _list(known, console)
         return 0
     return _reproduce(chosen, known, reps, small, cluster, Store(store), Path(out), n_jobs, console)
 
@@ -107,9 +107,11 @@ def _reproduce(
     return 1 if n_failed else 0
 
 
-def _listing(known: dict[str, Experiment]) -> Table:
-    table = Table("name", "what it is", "replications", "paper")
-    for experiment in known.values():
-        paper = f"{experiment.paper.authors} ({experiment.paper.year})"
-        table.add_row(experiment.name, experiment.title, str(experiment.replications), paper)
-    return table
+def _list(known: dict[str, Experiment], console: Console) -> None:
+    """Print every experiment under its paper."""
+    for paper in dict.fromkeys(experiment.paper for experiment in known.values()):
+        table = Table.grid(padding=(0, 2))
+        for experiment in known.values():
+            if experiment.paper == paper:
+                table.add_row(f"  {experiment.name}", experiment.title)
+        console.print(f"[bold]{paper}[/bold]", table, sep="\n", end="\n\n")

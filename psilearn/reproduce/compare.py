@@ -40,32 +40,36 @@ class Row:
 
 
 def compare(experiment: Experiment, summary: Summary) -> list[Row]:
-    """Return one row per published figure that was computed, in the paper's order."""
-    rows = []
-    for published in experiment.published:
-        cell = summary.get(published.settings, published.measure)
-        if cell is not None and cell.mean is not None:
-            rows.append(_row(published, cell, experiment.replications))
-    return rows
+    """Return one row per published figure, in the paper's order; those that were not computed have ours None."""
+    return [
+        _row(published, summary.get(published.settings, published.measure), experiment)
+        for published in experiment.published
+    ]
 
 
-def _row(published: Published, cell: Cell, replications: int) -> Row:
-    se = cell.sd / math.sqrt(cell.n) if cell.sd is not None else None
-    z = None
-    if published.value is not None and se is not None:
-        total = math.hypot(se, _published_se(published, cell.sd, replications))
-        gap = cell.mean - published.value
-        # two constants: equal to the printed digits or infinitely far apart
-        z = gap / total if total > 0 else (0.0 if abs(gap) < 5e-4 else math.copysign(math.inf, gap))
-    return Row(dict(published.settings), published.measure, published.value, cell.mean, se, z, cell.n)
+def _row(published: Published, cell: Cell | None, experiment: Experiment) -> Row:
+    settings = dict(published.settings)
+    if cell is None or cell.mean is None:
+        return Row(settings, published.measure, published.value, None, None, None, 0)
+    sd = 0.0 if experiment.deterministic else cell.sd
+    if sd is None:
+        return Row(settings, published.measure, published.value, cell.mean, None, None, cell.n)
+    se = sd / math.sqrt(cell.n)
+    z = None if published.value is None else _score(cell.mean, se, published, sd, experiment)
+    return Row(settings, published.measure, published.value, cell.mean, se, z, cell.n)
 
 
-def _published_se(published: Published, our_sd: float, replications: int) -> float:
-    """Standard error of a printed average; where the paper prints no spread, ours at its number of replications."""
-    if published.se is not None:
-        return published.se
-    sd = published.sd if published.sd is not None else our_sd
-    return sd / math.sqrt(replications)
+def _score(ours: float, se: float, published: Published, sd: float, experiment: Experiment) -> float:
+    """Standard error of a printed average: where the paper prints no spread, ours at its number of replications."""
+    assert published.value is not None
+    printed_sd = published.sd if published.sd is not None else sd
+    printed_se = printed_sd / math.sqrt(experiment.printed_from or experiment.replications)
+    total = math.hypot(se, published.se if published.se is not None else printed_se)
+    gap = ours - published.value
+    if total > 0.0:
+        return gap / total
+    # two constants: equal to the printed digits or infinitely far apart
+    return 0.0 if abs(gap) < 5e-4 else math.copysign(math.inf, gap)
 
 
 def judge(difference: Difference) -> str:
@@ -85,9 +89,12 @@ def judge(difference: Difference) -> str:
 
 def verdict(experiment: Experiment, summary: Summary, rows: list[Row]) -> list[str]:
     """Return the verdict in sentences: the judgement, its power, the reasons where figures part, the claims."""
-    sentences = [_headline(summary, rows)]
+    sentences = [_headline(experiment, summary, rows)]
     judged = [row for row in rows if row.z is not None]
     errors = [row.se for row in judged if row.se]
+    missing = sum(row.ours is None for row in rows)
+    if missing and len(rows) > missing:
+        sentences.append(f"{missing} of the {len(rows)} printed figures were not computed.")
     if errors and summary.replications < experiment.replications:
         seen = LIMIT * float(np.median(errors))
         sentences.append(
@@ -103,17 +110,21 @@ def verdict(experiment: Experiment, summary: Summary, rows: list[Row]) -> list[s
     return sentences
 
 
-def _headline(summary: Summary, rows: list[Row]) -> str:
+def _headline(experiment: Experiment, summary: Summary, rows: list[Row]) -> str:
     judged = [row for row in rows if row.z is not None]
     if not summary.cells:
         return "Not computed: no task has finished."
     if not rows:
         return "Computed; the paper prints no figure to compare with."
+    if all(row.ours is None for row in rows):
+        return "No verdict: none of the printed figures could be computed."
     if not judged:
         return "No verdict: one replication has no standard error."
     parting = [row for row in judged if row.parts]
     total = len(judged)
     if not parting:
+        if experiment.deterministic:
+            return f"Reproduces: all {total} figures equal the published ones."
         return f"Reproduces: all {total} figures lie within {LIMIT:g} standard errors of the published ones."
     worst = max(parting, key=lambda row: abs(row.z or 0.0))
     cell = f"{describe(worst.settings)} {worst.measure}".strip()

@@ -60,6 +60,15 @@ class Ordering:
 
 
 @dataclass(frozen=True)
+class Ratio:
+    """A measure that is a ratio of two averages, not an average of ratios; formed at every setting that has both."""
+
+    measure: str
+    numerator: str
+    denominator: str
+
+
+@dataclass(frozen=True)
 class Reason:
     """Why figures may part; shown only when a figure it applies to does part."""
 
@@ -87,7 +96,11 @@ class Experiment:
         Replications of the small version.
     small_settings : sequence of mappings
         Settings of the small version; all of them when empty.
-    published, orderings, reasons : sequences
+    printed_from : int or None
+        Replications behind the printed figures where they are not ``replications``.
+    deterministic : bool
+        There is nothing random: one replication is exact, and a figure must equal the printed one.
+    published, orderings, ratios, reasons : sequences
     draw : callable or None
         ``draw(summary) -> matplotlib Figure``.
     about : str
@@ -104,7 +117,10 @@ class Experiment:
     replications: int = 1
     small: int = 1
     small_settings: Sequence[Settings] = ()
+    printed_from: int | None = None
+    deterministic: bool = False
     published: Sequence[Published] = ()
+    ratios: Sequence[Ratio] = ()
     orderings: Sequence[Ordering] = ()
     reasons: Sequence[Reason] = ()
     draw: Callable[[Any], Any] | None = None
@@ -140,7 +156,7 @@ def experiment(name: str, **fields: Any) -> Callable[[Callable[..., Mapping[str,
 
 def view(source: Experiment, name: str, **fields: Any) -> Experiment:
     """Return another table or figure of the same results."""
-    cleared: dict[str, Any] = {"published": (), "orderings": (), "reasons": (), "draw": None, "about": ""}
+    cleared: dict[str, Any] = {"published": (), "ratios": (), "orderings": (), "reasons": (), "draw": None, "about": ""}
     return replace(source, name=name, source=source, **(cleared | fields))
 
 

@@ -95,7 +95,7 @@ def _comparison(rows: list[Row]) -> Table:
             describe(row.settings),
             row.measure,
             _number(row.published, "not printed"),
-            _number(row.ours),
+            _number(row.ours, "not computed"),
             _number(row.se),
             _score(row.z),
         ]

@@ -90,7 +90,7 @@ def summarise(experiment: Experiment, tasks: Sequence[Task], store: Store) -> Su
     seconds = sum(record.seconds for record in records)
     return Summary(
         experiment=experiment.name,
-        cells=_cells(done),
+        cells=_cells(done) + _ratios(experiment, done),
         differences=[d for d in (_difference(o, done) for o in experiment.orderings) if d is not None],
         failures=[_last_line(record) for record in failed],
         n_tasks=len(wanted),
@@ -120,6 +120,23 @@ def _cell(settings: str, measure: str, values: list[Any]) -> Cell:
     mean = array.mean(axis=0) if n else np.nan
     spread = array.std(axis=0, ddof=1) if n > 1 else np.full(array.shape[1:], np.nan)
     return Cell(json.loads(settings), measure, n, _strict(plain(mean)), _strict(plain(spread)))
+
+
+def _ratios(experiment: Experiment, done: Sequence[Record]) -> list[Cell]:
+    """Return A / B of two averages, with the standard deviation of its linearisation (a_i - (A / B) b_i) / B."""
+    cells = []
+    for ratio in experiment.ratios:
+        pairs: dict[str, list[tuple[float, float]]] = defaultdict(list)
+        for record in done:
+            result = record.result or {}
+            if ratio.numerator in result and ratio.denominator in result:
+                pairs[record.settings].append((result[ratio.numerator], result[ratio.denominator]))
+        for settings, values in pairs.items():
+            top, bottom = np.array(values, dtype=float).T
+            value = top.mean() / bottom.mean()
+            influence = value + (top - value * bottom) / bottom.mean()
+            cells.append(_cell(settings, ratio.measure, list(influence)))
+    return cells
 
 
 def _dumps(fields: dict[str, Any]) -> str:

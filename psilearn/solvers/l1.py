@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..problem import Problem
-from ..programs.classwise import ClassMargins, sum_to_zero_basis
+from ..programs.classwise import ClassMargins, cut_off, sum_to_zero_basis
 from ..programs.crossover import to_vertex
 from ..programs.interior import Programme, solve_interior
 from ..result import Result, Status, relative_gap
@@ -146,13 +146,4 @@ class _Run:
             if vertex is not None:
                 yield vertex
         for level in (1.0, *10.0 ** np.arange(-3, -10, -1)):
-            yield self.cut_off(level), self.a
-
-    def cut_off(self, level: float) -> Array:
-        """Set penalised coefficients below ``level`` times the largest to zero; functions still sum to zero."""
-        penalised = self.programme.l1 > 0
-        small = penalised & (np.abs(self.v) <= level * np.abs(self.v[penalised]).max(initial=0.0))
-        V = np.where(small, 0.0, self.v).reshape(self.scaled.margins.m, -1)
-        if V.shape[0] > 1:
-            V = np.where(V != 0, V - V.sum(axis=0) / np.maximum(np.count_nonzero(V, axis=0), 1), 0.0)
-        return V.ravel()
+            yield cut_off(self.v, self.scaled.margins.m, self.programme.l1 > 0, level), self.a

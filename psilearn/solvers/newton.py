@@ -5,7 +5,7 @@
 The loss of a sample is a maximum over its dual block, cost_i g(u_i) = max_R gain_i(R) - <R, F_i>. A proximal term
 delta_i/2 ||R - R0_i||^2 makes it smooth and piecewise quadratic (Rockafellar, Augmented Lagrangians and Applications of
 the Proximal Point Algorithm in Convex Programming, 1976). Only the samples whose multipliers can move, a few near the
-kinks of g, enter the Hessian, so a Newton step costs two products with X and one small Cholesky factor. At its minimiser
+kinks of g, enter the Hessian, so a Newton step costs two products with X and one small Cholesky factor. At the minimum
 W = sum_i (R_i - tilt_i) x_i / l2 and the intercepts' equation hold, and the duality gap is what smoothing costs; R is
 then the next centre R0 and delta shrinks. Certified: the relative duality gap, recomputed.
 
@@ -36,10 +36,12 @@ DIRECT_LIMIT = 3000
 ROTATION_LIMIT = 1 << 26
 #: A proximal step ends when the Newton residual costs less than this share of what smoothing costs.
 BALANCE = 0.3
-#: Width, in units of the margin, over which a kink is smoothed at first: cold and warm.
-COLD_WIDTH, WARM_WIDTH = 1.0, 0.03
-#: Curvature lent to every standardised coordinate, as a share of what all samples together could give.
-DAMPING = 1e-12
+#: Width, in units of the margin, over which a kink is smoothed at first (cold, warm) and at last.
+COLD_WIDTH, WARM_WIDTH, LEAST_WIDTH = 1.0, 0.03, 1e-6
+#: Curvature lent to every standardised coordinate, as a share of what all samples together could give: less after long
+#: steps, more after short ones.
+LEAST_DAMPING, FIRST_DAMPING, MOST_DAMPING = 1e-18, 1e-11, 1e-8
+LONELY = 100.0
 MAX_TRIALS = 40
 MAX_FAILURES = 20
 
@@ -68,7 +70,7 @@ def solve(problem: Problem, options: Options, start: Result | None = None) -> Re
         A result on the same samples; its coefficients and multipliers start the search whatever its C and tilt were.
     """
     clock = Clock(options.time_limit)
-    space = problem.space
+    space = _linear(problem)
     if not (space.dim > space.n and space.dim * space.n <= ROTATION_LIMIT):
         return _conduct(problem, problem, np.eye(0), options, start, clock)
     rotated, Q = space.rotated
@@ -84,15 +86,16 @@ def _conduct(
     it = _Iterate(inner, start)
 
     def certify(W: Array, b: Array, R: Array, status: Status) -> Result:
-        if W.shape[0] > 1:
-            W, b = W - W.mean(axis=0), b - b.mean()
-        return convex_result(problem, W @ Q.T if Q.size else W, b, R, options, clock, it.steps, status)
+        W = W @ Q.T if Q.size else W
+        if failures:
+            W, b = _stretched(problem, W, b)
+        return convex_result(problem, W, b, R, options, clock, it.steps, status)
 
     status, failures = Status.STALLED, 0
     try:
         while it.steps < (options.max_iter or MAX_STEPS) and failures < MAX_FAILURES:
             it.measure()
-            if it.smoothing + it.residual <= 0.9 * options.tol * abs(it.primal + problem.offset):
+            if it.smoothing + it.residual <= 0.9 * options.tol * abs(it.primal + problem.offset) or it.is_spent:
                 result = certify(it.W, it.b, it.R, Status.STALLED)
                 if result.status is Status.OPTIMAL:
                     return result
@@ -100,7 +103,7 @@ def _conduct(
             if clock.is_over:
                 status = Status.TIME_LIMIT
                 break
-            if it.residual <= BALANCE * it.smoothing and failures % 2 == 0:
+            if it.is_balanced and failures % 2 == 0:
                 it.recentre()
             it.step()
         else:
@@ -110,18 +113,37 @@ def _conduct(
     return certify(*it.best_primal, it.best_dual, status)
 
 
+def _linear(problem: Problem) -> LinearSpace:
+    assert isinstance(problem.space, LinearSpace)  # :func:`refuses` sees to it
+    return problem.space
+
+
+def _stretched(problem: Problem, W: Array, b: Array) -> tuple[Array, Array]:
+    """Return the best (1 + eta)(W, b): with a large C, margins a rounding error below a kink cost more than eta."""
+    F = problem.space.scores(W, b)
+    norm2 = problem.penalty.l2 * float(np.sum(W**2))
+
+    def change(eta: float) -> float:
+        stretched = problem.loss.convex_value(problem.margins_of_scores((1.0 + eta) * F))
+        return float(problem.costs @ stretched) + eta * norm2
+
+    eta = min([0.0, *10.0 ** np.arange(-15.0, -8.0)], key=change)
+    return (1.0 + eta) * W, (1.0 + eta) * b
+
+
 class _Blocks:
     """The dual blocks of all samples: how multipliers R respond to scores F, near a centre R0."""
 
-    def __init__(self, problem: Problem, R0: Array, width: float) -> None:
+    def __init__(self, problem: Problem, R0: Array, width: float, reach: float) -> None:
         self.problem = problem
         self.top = problem.costs * problem.loss.max_slope
         self.slopes, self.knots = (np.array(column) for column in zip(*problem.loss.hinges))
-        self.recentre(R0, width)
+        self.recentre(R0, width, reach)
 
-    def recentre(self, R0: Array, width: float) -> None:
-        """Smooth around R0; a kink is spread over ``width`` units of the margin."""
-        self.R0, self.delta = R0, width / self.top
+    def recentre(self, R0: Array, width: float, reach: float) -> None:
+        """Smooth around R0; a kink is spread over ``width`` units of the margin, with multipliers up to ``reach``."""
+        self.R0, self.reach = R0, min(reach, float(self.top.max()))
+        self.delta = width / np.minimum(self.top, reach)
 
     def respond(self, F: Array) -> tuple[Array, Mask]:
         """Return R = argmax gain(R) - <R, F> - delta/2 ||R - R0||^2 and the coordinates in which it can move."""
@@ -133,16 +155,15 @@ class _Blocks:
             respond_k_class(F, self.R0, p.y, p.costs, self.delta, self.slopes, self.knots, R, free)
             return R, free
         wish = (self.R0[:, 0] - F[:, 0] / self.delta) * p.signs
-        alpha, free = np.zeros(p.n), np.zeros(p.n, dtype=np.bool_)
-        filled = np.zeros(p.n)
+        alpha, filled, moves = np.zeros(p.n), np.zeros(p.n), np.zeros(p.n, dtype=np.bool_)
         for c, t in zip(self.slopes, self.knots):
             room = c * p.costs
             part = wish + (t / self.delta - filled)
             inside = np.clip(part, 0.0, room)
             alpha += inside
-            free |= inside == part
+            moves |= inside == part
             filled += room
-        return (alpha * p.signs)[:, None], free[:, None]
+        return (alpha * p.signs)[:, None], moves[:, None]
 
 
 def _fall(free: Mask, delta: Array, dF: Array) -> Array:
@@ -153,22 +174,33 @@ def _fall(free: Mask, delta: Array, dF: Array) -> Array:
     return moved / delta[:, None]
 
 
+def _size(problem: Problem, R: Array) -> float:
+    """Return the size of multipliers to expect near R; on separable samples far below the costs."""
+    return 2.0 * float(np.abs(R).max()) if problem.tilt is None else np.inf
+
+
 class _Iterate:
     """Coefficients, scores and multipliers of the smoothed problem, and what they prove."""
 
     def __init__(self, problem: Problem, start: Result | None) -> None:
         self.problem = problem
-        m, space = problem.n_functions, problem.space
+        m, space = problem.n_functions, _linear(problem)
         self.W, self.b, R0, self.width = np.zeros((m, space.dim)), np.zeros(m), None, COLD_WIDTH
         if start is not None:
             self.W, self.b = start.coef, start.intercept
             if start.multipliers is not None:
                 R0 = problem.repaired_multipliers(start.multipliers)
                 self.width = WARM_WIDTH
-        self.blocks = _Blocks(problem, np.zeros((problem.n, m)) if R0 is None else R0, self.width)
+        if R0 is None:
+            # Multipliers of the size one sample alone would have; from there they find their size in a few centres.
+            reach = LONELY * problem.penalty.l2 / float(np.sum(space.moments[1] ** 2))
+            self.blocks = _Blocks(problem, np.zeros((problem.n, m)), self.width, reach)
+        else:
+            self.blocks = _Blocks(problem, R0, self.width, _size(problem, R0))
         self.F = space.scores(self.W, self.b)
         self.R, self.free = self.blocks.respond(self.F)
         self.steps = self.effort = 0
+        self.damping = FIRST_DAMPING
         self.primal, self.smoothing, self.residual = np.inf, np.inf, np.inf
         self.best_primal, self.best_dual = (self.W, self.b), self.R
         self._least, self._most = np.inf, -np.inf
@@ -197,17 +229,27 @@ class _Iterate:
             self.primal += float(np.sum(p.tilt * self.F))
         self.smoothing = max(loss - gain + float(np.sum(self.R * self.F)), 0.0)
         self.residual = float(np.sum(self.gW**2)) / (2.0 * l2) + repair
-        dual = gain - float(np.sum(V**2)) / (2.0 * l2) - repair
+        dual = gain - float(np.sum(V**2)) / (2.0 * l2)
+        self.is_balanced = self.residual <= BALANCE * min(self.smoothing, np.inf if p.tilt is not None else abs(dual))
+        dual -= repair
         if self.primal < self._least:
             self._least, self.best_primal = self.primal, (self.W, self.b)
         if dual > self._most:
             self._most, self.best_dual = dual, self.R
 
+    @property
+    def is_spent(self) -> bool:
+        """Whether smoothing less would only amplify rounding errors."""
+        return self.is_balanced and self.width <= LEAST_WIDTH
+
     def recentre(self) -> None:
         """Make R the centre; smooth less, the more so the easier the last centre was."""
-        self.width *= 0.1 if self.effort <= 2 else 0.2 if self.effort <= 5 else 1.0
+        reach = min(_size(self.problem, self.R), 100.0 * self.blocks.reach)
+        if reach <= 3.0 * self.blocks.reach:  # else a longer reach sharpens enough
+            self.width *= 0.1 if self.effort <= 2 else 0.2 if self.effort <= 5 else 1.0
+            self.width = max(self.width, LEAST_WIDTH)
         self.effort = 0
-        self.blocks.recentre(self.R, self.width)
+        self.blocks.recentre(self.R, self.width, reach)
         self.F = self.problem.space.scores(self.W, self.b)
         self.R, self.free = self.blocks.respond(self.F)
         net = self.net(self.R)
@@ -218,10 +260,14 @@ class _Iterate:
         p = self.problem
         self.steps += 1
         self.effort += 1
-        dW, db = _direction(p, self.free, self.blocks.delta, self.gW, self.gb)
+        dW, db = _direction(p, self.free, self.blocks.delta, self.gW, self.gb, self.damping)
         dF = p.space.scores(dW, db)
         s = self._search(dF, p.penalty.l2 * float(np.sum(self.W * dW)), p.penalty.l2 * float(np.sum(dW**2)))
         self.W, self.b, self.F = self.W + s * dW, self.b + s * db, self.F + s * dF
+        if s >= 0.5:
+            self.damping = max(0.1 * self.damping, LEAST_DAMPING)
+        elif s < 0.01:
+            self.damping = min(10.0 * self.damping, MOST_DAMPING)
 
     def _search(self, dF: Array, linear: float, quadratic: float) -> float:
         """Set R at (nearly) the minimiser along dF and return its step length."""
@@ -255,16 +301,20 @@ class _Iterate:
         return s
 
 
-def _direction(problem: Problem, free: Mask, delta: Array, gW: Array, gb: Array) -> tuple[Array, Array]:
+def _direction(problem: Problem, free: Mask, delta: Array, gW: Array, gb: Array, damping: float) -> tuple[Array, Array]:
     """Solve the Newton equations in standardised coordinates."""
-    mean, scale = problem.space.moments
+    mean, scale = _linear(problem).moments
     m, d = gW.shape
     weights = 1.0 / delta
+    if m > 1:  # a shift common to all functions is rounding
+        gW, gb = gW - gW.mean(axis=0), gb - gb.mean()
     g = np.column_stack([(gW - np.outer(gb, mean)) / scale, gb])
-    ridge = np.full((m, d + 1), DAMPING * float(weights.sum()))
+    ridge = np.full((m, d + 1), damping * float(weights.sum()))
     ridge[:, :-1] += problem.penalty.l2 / scale**2
     by = _cholesky_step if m * (d + 1) <= DIRECT_LIMIT else _gradient_step
     step = by(problem, free, delta, g, ridge)
+    if m > 1:
+        step -= step.mean(axis=0)
     dW = step[:, :-1] / scale
     return dW, step[:, -1] - dW @ mean
 
@@ -294,7 +344,7 @@ def _hessian(problem: Problem, free: Mask, weights: Array) -> Array:
 
     Samples with the same free set T share one Gram matrix; the projection is I_T - 1_T 1_T'/|T| for k > 2.
     """
-    space, m = problem.space, free.shape[1]
+    space, m = _linear(problem), free.shape[1]
     if m == 1:
         return space.standardised_gram(np.flatnonzero(free[:, 0]), weights)
     H = np.zeros((m, space.dim + 1, m, space.dim + 1))
@@ -312,7 +362,7 @@ def _hessian(problem: Problem, free: Mask, weights: Array) -> Array:
 def _gradient_step(problem: Problem, free: Mask, delta: Array, g: Array, ridge: Array) -> Array:
     """Solve the Newton equations to a tenth by conjugate gradients: only products with the moving samples."""
     rows = np.flatnonzero(free.sum(axis=1) > (free.shape[1] > 1))
-    mean, scale = problem.space.moments
+    mean, scale = _linear(problem).moments
     moving, free, delta = problem.space.subset(rows), free[rows], delta[rows]
 
     def product(v: Array) -> Array:

@@ -18,9 +18,15 @@ SOLVERS: dict[str, tuple[str, str]] = {
     "program": ("program", "one LP or QP in HiGHS; the reference for small convex problems"),
     "newton": ("newton", "dual proximal point by semismooth Newton; linear machines with penalty l2"),
     "l1": ("l1", "interior point and crossover to a vertex; linear machines with an l1 part, exact zeros"),
+    "bundle": ("bundle", "level-stabilised bundle method; linear machines with many samples or features"),
     "smo": ("smo", "decomposition along cycles of the class graph; kernel machines"),
+    "outer": ("outer", "outer approximation by vertex enumeration; global optima in few dimensions"),
     "dca": ("dca", "d.c. algorithm; a critical point of any continuous loss"),
 }
+
+
+#: Multiplications per iteration up to which the interior point is the machine for l1 penalties.
+INTERIOR_WORK = 3e8
 
 
 def load(name: str) -> ModuleType:
@@ -39,6 +45,8 @@ def solve(problem: Problem, solver: str, options: Options, start: Result | None 
         raise ValueError(reason)
     if name == "dca":
         return module.solve(problem, options, start, solve_convex)
+    if name == "bundle" and options.extra.get("mode") != "paper":
+        return module.solve(problem, options, start, finish=load("l1").solve)
     return module.solve(problem, options, start)
 
 
@@ -58,7 +66,11 @@ def choose_convex(problem: Problem, options: Options) -> str:
     """Return the name of the convex machine for a problem."""
     if problem.is_kernel:
         return "smo"
-    return "l1" if problem.penalty.has_l1 else "newton"
+    if problem.penalty.l2 > 0 and not problem.penalty.has_l1:
+        return "newton"
+    # An iteration of the interior point costs n p^2; beyond this the bundle's two products per pass win.
+    work = problem.n * (problem.n_functions * (problem.space.dim + 1)) ** 2
+    return "l1" if work <= INTERIOR_WORK else "bundle"
 
 
 __all__ = ["SOLVERS", "choose", "choose_convex", "load", "solve", "solve_convex"]

@@ -92,8 +92,7 @@ class LinearSpace:
         for first in range(0, rows.size, step):
             part = rows[first : first + step]
             Z = buffer[: part.size]
-            X = self.X[part]
-            np.subtract(X.toarray() if self.is_sparse else X, mean, out=Z[:, :-1])
+            np.subtract(_dense(self.X[part]), mean, out=Z[:, :-1])
             Z[:, :-1] /= scale
             Z[:, -1] = 1.0
             Z *= np.sqrt(weights[part])[:, None]
@@ -103,8 +102,7 @@ class LinearSpace:
     @cached_property
     def rotated(self) -> tuple[LinearSpace, NDArray[np.float64]]:
         """For dim > n: the samples in coordinates of their own span, and the basis Q (dim, n) with X = rotated.X Q'."""
-        X = self.X.toarray() if self.is_sparse else self.X
-        Q, upper = np.linalg.qr(X.T.astype(np.float64, copy=False))
+        Q, upper = np.linalg.qr(_dense(self.X).T.astype(np.float64, copy=False))
         return LinearSpace(np.ascontiguousarray(upper.T)), Q
 
     def subset(self, rows: NDArray[np.intp]) -> LinearSpace:
@@ -114,3 +112,7 @@ class LinearSpace:
     def _chunks(self) -> list[slice]:
         step = max(1, _CHUNK // max(1, self.dim))
         return [slice(i, min(i + step, self.n)) for i in range(0, self.n, step)]
+
+
+def _dense(X: NDArray | sp.csr_matrix) -> NDArray:
+    return X.toarray() if sp.issparse(X) else np.asarray(X)

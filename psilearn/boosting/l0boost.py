@@ -1,0 +1,257 @@
+"""L0-RBoost: boosting with tightened relaxed L0 penalties, corrected.
+
+Algorithm 1 of Goldberg and Eckstein, Tightened L0-Relaxation Penalties for Classification (2009), with three repairs.
+The cuts (17) are the symmetric ones, valid also when classifiers abstain (``cuts="paper"`` gives the printed ones: a
+heuristic, not a relaxation). Pricing keeps the sign of the multiplier of mu >= lambda: the reduced cost of u is
+c_u - sum {v_p : u in S_p} - max(0, alpha + sum_i y_i h_iu w_i), so columns are priced twice, once to vote and once to
+mark pairs only. And the bound (22) uses Gamma's own optimum to limit the number of classifiers.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..result import Status
+from ..solvers.base import Clock
+from .cuts import PairCuts
+from .master import Point, RelaxationMaster
+from .observations import Observations
+from .oracles import Column, Oracle
+
+CUTS = ("valid", "paper")
+
+
+@dataclass(frozen=True)
+class RelaxationCertificate:
+    """What is known about the relaxation (18) at the end.
+
+    Attributes
+    ----------
+    objective : float
+        z, recomputed from lambda, mu and xi.
+    reduced_cost : float
+        The smallest reduced cost of any classifier as proved by pricing (-inf if pricing proves nothing); >= -tol means
+        that no classifier is missing.
+    violation : float
+        The largest violation of a cut, over all pairs.
+    lower_bound : float
+        A bound on z over all classifiers and hence, with valid cuts, on the integer optimum (15); recomputed from the
+        multipliers. -inf with printed cuts.
+    """
+
+    objective: float
+    reduced_cost: float
+    violation: float
+    lower_bound: float
+
+
+@dataclass(frozen=True)
+class L0BoostResult:
+    """Voting classifiers with lambda and mu, slacks xi of the merged observations, and the certificate."""
+
+    columns: list[Column]
+    weights: NDArray[np.float64]
+    mu: NDArray[np.float64]
+    xi: NDArray[np.float64]
+    certificate: RelaxationCertificate
+    status: Status
+    n_iter: int
+    n_nodes: int
+    n_cuts: int
+    history: tuple
+
+    @property
+    def objective(self) -> float:
+        """z of (18)."""
+        return self.certificate.objective
+
+    @property
+    def lower_bound(self) -> float:
+        """The certified lower bound."""
+        return self.certificate.lower_bound
+
+
+def mdl_costs(max_order: int, n_attributes: int, n_observations: float, kappa: float = 1.5) -> NDArray[np.float64]:
+    """c(0), ..., c(K) of (28): (k + log2 binomial(N, k) + log2 K) / log2 M + kappa, base 2, without ceilings."""
+    scale = math.log2(max(n_observations, 2.0))
+    tables = math.log2(max(max_order, 1))
+    sizes = [math.log2(math.comb(n_attributes, k)) if k <= n_attributes else math.inf for k in range(max_order + 1)]
+    return np.array([(k + size + tables) / scale + kappa for k, size in enumerate(sizes)])
+
+
+def dual_value(data: Observations, rho: float, point: Point, pairs: tuple[NDArray, NDArray]) -> float:
+    """Objective rho sum w + sum v + alpha of the dual, less the total violation e of its first constraint.
+
+    Lowering w_i by e_i / (1 + rho) costs rho e_i / (1 + rho), and classifiers' constraints rise by at most
+    e_i / (1 + rho), which alpha takes back: e_i in all. Where w_i is too small, lowering some v_p by e_i does it.
+    """
+    used = np.zeros(data.y.size)
+    np.add.at(used, pairs[0], point.v)
+    np.add.at(used, pairs[1], point.v)
+    excess = np.maximum((1.0 + rho) * point.w + used - data.weight, 0.0)
+    value = rho * float(point.w.sum()) + float(point.v.sum()) + point.alpha
+    return value - float(excess.sum())
+
+
+def solve(
+    data: Observations,
+    oracle: Oracle,
+    rho: float,
+    *,
+    cuts: str = "valid",
+    min_cost: float,
+    tol: float = 1e-6,
+    n_columns: int = 30,
+    per_observation: int = 1,
+    hamming_factor: float = 1.5,
+    max_iter: int = 10_000,
+    time_limit: float = math.inf,
+    on_step: Callable[[int, float, float, float], None] | None = None,
+) -> L0BoostResult:
+    """Solve the relaxation (18) over all classifiers of the oracle and all pairs.
+
+    Parameters
+    ----------
+    data, oracle
+        Merged observations and the base learner; its columns carry their costs c_u.
+    rho : float
+        Required margin in (0, 1].
+    cuts : {"valid", "paper"}
+    min_cost : float
+        min_u c_u, used by the bound (22): an optimum has at most z / min_cost classifiers.
+    tol : float
+        Reduced costs above -tol and cut violations below tol count as none.
+    n_columns, per_observation, hamming_factor
+        How many columns a pricing call and how many cuts an observation may add per round, and how near (see
+        :class:`PairCuts`).
+    on_step : callable, optional
+        Called each round with (round, z, reduced cost, violation).
+    """
+    if cuts not in CUTS:
+        raise ValueError(f"cuts must be one of {CUTS}, got {cuts!r}.")
+    if not 0 < rho <= 1:
+        raise ValueError(f"rho must lie in (0, 1], got {rho!r}.")
+    run = _Run(data, oracle, rho, cuts == "valid", min_cost, tol, n_columns, Clock(time_limit))
+    separation = PairCuts(data, cuts == "valid", per_observation, hamming_factor)
+    status, n_iter = Status.ITERATION_LIMIT, 0
+    while n_iter < max_iter:
+        n_iter += 1
+        if not run.solve_master():
+            status = Status.TIME_LIMIT
+            break
+        n_new = run.price()
+        n_cuts = run.separate(separation)
+        run.clock.note(run.objective, run.lower_bound)
+        if on_step is not None:
+            on_step(n_iter, run.objective, run.reduced_cost, run.violation)
+        if n_new + n_cuts == 0:
+            proved = run.reduced_cost >= -2 * tol
+            status = Status.OPTIMAL if proved else Status.TIME_LIMIT if run.clock.is_over else Status.STALLED
+            break
+        if run.clock.is_over:
+            status = Status.TIME_LIMIT
+            break
+    return run.result(status, n_iter)
+
+
+class _Run:
+    """The state of one run: the master, its last point, and what has been proved so far."""
+
+    def __init__(
+        self,
+        data: Observations,
+        oracle: Oracle,
+        rho: float,
+        symmetric: bool,
+        min_cost: float,
+        tol: float,
+        n_columns: int,
+        clock: Clock,
+    ) -> None:
+        self.data, self.oracle, self.rho, self.symmetric = data, oracle, rho, symmetric
+        self.min_cost, self.tol, self.n_columns, self.clock = min_cost, tol, n_columns, clock
+        self.master = RelaxationMaster(data, rho, symmetric)
+        self.known: dict[bool, set] = {True: set(), False: set()}
+        self._add(oracle.constants(), votes=True)
+        self.point: Point
+        self.objective, self.lower_bound = math.inf, -math.inf
+        self.reduced_cost, self.violation, self.n_nodes = -math.inf, math.inf, 0
+
+    def _add(self, columns: list[Column], votes: bool) -> int:
+        fresh = [column for column in columns if column.key not in self.known[votes]]
+        if fresh:
+            self.master.add_columns(fresh, votes)
+            self.known[votes] |= {column.key for column in fresh}
+        return len(fresh)
+
+    def solve_master(self) -> bool:
+        """Solve the master and recompute z from a feasible (lambda, s, xi); False if the time is over."""
+        point = self.master.solve(max(self.clock.left, 0.0))
+        if not point.is_optimal:
+            return False
+        votes = np.array(self.master.votes)
+        mu = point.mu.copy()
+        mu[votes] /= mu[votes].sum()
+        margins = self.data.y * (self.master.H[:, votes] @ mu[votes])
+        xi = np.maximum(point.xi, (self.rho - margins) / (1.0 + self.rho))
+        self.point = Point(mu, xi, point.w, point.v, point.alpha, True)
+        self.objective = float(self.data.weight @ xi + self.master.costs @ mu)
+        return True
+
+    def price(self) -> int:
+        """Price twice, add what improves, and update the bound; return the number of new columns.
+
+        With reduced costs at least r (voting) and r' (marking), both <= 0, weak duality and sum lambda = 1 give
+        z over all classifiers >= dual value + r + r' sum s, and sum s <= z / min_cost.
+        """
+        point, tol = self.point, self.tol
+        pairs = self.master.pairs(point.v)
+        left = max(self.clock.left, 0.0)
+        vote = self.oracle.offer(point.w, pairs, -point.alpha + tol, self.n_columns, left)
+        mark = self.oracle.offer(np.zeros_like(point.w), pairs, tol, self.n_columns, max(self.clock.left, 0.0))
+        self.n_nodes += vote.n_nodes + mark.n_nodes
+        r_vote, r_mark = min(0.0, -point.alpha - vote.bound), min(0.0, -mark.bound)
+        self.reduced_cost = min(r_vote, r_mark)
+        if self.symmetric and self.reduced_cost > -math.inf:
+            ends = (self.master.positive, self.master.negative)
+            marking = r_mark * self.objective / self.min_cost if r_mark else 0.0
+            bound = dual_value(self.data, self.rho, point, ends) + r_vote + marking
+            self.lower_bound = max(self.lower_bound, bound)
+        return self._add(vote.columns, votes=True) + self._add(mark.columns, votes=False)
+
+    def separate(self, separation: PairCuts) -> int:
+        """Add violated cuts; return their number."""
+        n = self.point.mu.size
+        H = np.column_stack([column.h for column in self.master.columns[:n]])
+        positive, negative, self.violation = separation.violated(H, self.point.mu, self.point.xi, self.tol)
+        return self.master.add_pairs(positive, negative)
+
+    def result(self, status: Status, n_iter: int) -> L0BoostResult:
+        """Gather lambda and mu by classifier."""
+        n = self.point.mu.size
+        weights: dict[Hashable, float] = {}
+        mu: dict[Hashable, float] = {}
+        column_of: dict[Hashable, Column] = {}
+        for column, votes, value in zip(self.master.columns[:n], self.master.votes[:n], self.point.mu):
+            column_of.setdefault(column.key, column)
+            mu[column.key] = mu.get(column.key, 0.0) + value
+            weights[column.key] = weights.get(column.key, 0.0) + (value if votes else 0.0)
+        keys = [key for key in column_of if mu[key] > 0]
+        certificate = RelaxationCertificate(self.objective, self.reduced_cost, self.violation, self.lower_bound)
+        return L0BoostResult(
+            [column_of[key] for key in keys],
+            np.array([weights[key] for key in keys]),
+            np.array([mu[key] for key in keys]),
+            self.point.xi,
+            certificate,
+            status,
+            n_iter,
+            self.n_nodes,
+            self.master.positive.size,
+            tuple(self.clock.history),
+        )

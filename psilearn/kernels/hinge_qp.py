@@ -1,0 +1,305 @@
+"""Small dense convex programmes made of hinges, by a primal-dual interior point method with a rigorous bound.
+
+    minimise  1/2 sum_l q_l theta_l^2 + lin'theta + sum_g c_g xi_g
+    subject to  xi_g >= 0,   a_r'theta + xi_g >= tau_r   for the rows r of group g;   xi_g = 0 where c_g = inf
+
+A group is one kink of one sample's loss with a row per rival class, one absolute value, or (c_g = inf) one hard
+constraint. Its rows are ``first[g] .. first[g + 1] - 1``.
+"""
+
+import numpy as np
+from numba import njit
+
+
+@njit(cache=True, nogil=True)
+def dual_value(A, tau, alpha, lin, q, lower, upper):
+    """Value of the Lagrangian dual at alpha >= 0 with sum_{r in g} alpha_r <= c_g, minimised over a box.
+
+    D(alpha) = sum_r alpha_r tau_r + sum_l min_{lower_l <= theta_l <= upper_l} 1/2 q_l theta_l^2 - v_l theta_l,
+    v = A'alpha - lin. Weak duality makes it a lower bound for every theta in the box, converged or not.
+    """
+    gain = 0.0
+    size = 0.0
+    v = -lin.copy()
+    for r in range(A.shape[0]):
+        gain += alpha[r] * tau[r]
+        size += abs(alpha[r] * tau[r])
+        for l in range(q.size):
+            v[l] += alpha[r] * A[r, l]
+    for l in range(q.size):
+        if v[l] == 0.0:
+            continue
+        theta = v[l] / q[l] if q[l] > 0.0 else v[l] * np.inf
+        theta = min(max(theta, lower[l]), upper[l])
+        part = (0.5 * q[l] * theta - v[l]) * theta
+        gain += part
+        size += abs(part)
+    return gain - 1e-13 * size
+
+
+@njit(cache=True, nogil=True)
+def primal_value(A, tau, first, c, lin, q, theta):
+    """Objective at theta with the best xi (hard constraints are not priced)."""
+    total = 0.0
+    for l in range(q.size):
+        total += (0.5 * q[l] * theta[l] + lin[l]) * theta[l]
+    for g in range(first.size - 1):
+        if c[g] == np.inf:
+            continue
+        worst = 0.0
+        for r in range(first[g], first[g + 1]):
+            short = tau[r]
+            for l in range(q.size):
+                short -= A[r, l] * theta[l]
+            worst = max(worst, short)
+        total += c[g] * worst
+    return total
+
+
+@njit(cache=True, nogil=True)
+def _cholesky_solve(H, rhs):
+    """Solve H x = rhs in place for symmetric positive definite H, lifting pivots that rounding made too small."""
+    p = rhs.size
+    biggest = 0.0
+    for j in range(p):
+        biggest = max(biggest, H[j, j])
+    for j in range(p):
+        d = H[j, j]
+        for m in range(j):
+            d -= H[j, m] * H[j, m]
+        d = np.sqrt(max(d, 1e-14 * biggest + 1e-300))
+        H[j, j] = d
+        for i in range(j + 1, p):
+            s = H[i, j]
+            for m in range(j):
+                s -= H[i, m] * H[j, m]
+            H[i, j] = s / d
+    for j in range(p):
+        s = rhs[j]
+        for m in range(j):
+            s -= H[j, m] * rhs[m]
+        rhs[j] = s / H[j, j]
+    for j in range(p - 1, -1, -1):
+        s = rhs[j]
+        for m in range(j + 1, p):
+            s -= H[m, j] * rhs[m]
+        rhs[j] = s / H[j, j]
+
+
+@njit(cache=True, nogil=True)
+def _direction(A, first, c, q, alpha, s, xi, beta, gap, dual_residual, target_r, target_g, dtheta, dalpha, ds, dxi):
+    """Newton step towards s_r alpha_r = target_r, xi_g beta_g = target_g; gap_r is how far s_r is from its row."""
+    p = q.size
+    H = np.zeros((p, p))
+    for l in range(p):
+        H[l, l] = q[l]
+    rhs = -dual_residual
+    pooled = np.empty(p)
+    for g in range(first.size - 1):
+        pooled[:] = 0.0
+        weight = 0.0
+        push = 0.0
+        for r in range(first[g], first[g + 1]):
+            d = alpha[r] / s[r]
+            e = target_r[r] / s[r] - alpha[r] - d * gap[r]
+            weight += d
+            push += e
+            for l in range(p):
+                a = d * A[r, l]
+                pooled[l] += a
+                rhs[l] += e * A[r, l]
+                for m in range(l + 1):
+                    H[l, m] += a * A[r, m]
+        if c[g] == np.inf:
+            continue
+        kappa = xi[g] / (beta[g] + xi[g] * weight)
+        shift = kappa * (target_g[g] / xi[g] - beta[g] + push)
+        for l in range(p):
+            rhs[l] -= shift * pooled[l]
+            for m in range(l + 1):
+                H[l, m] -= kappa * pooled[l] * pooled[m]
+    _cholesky_solve(H, rhs)
+    dtheta[:] = rhs
+    for g in range(first.size - 1):
+        weight = 0.0
+        push = 0.0
+        for r in range(first[g], first[g + 1]):
+            ds[r] = gap[r]
+            for l in range(p):
+                ds[r] += A[r, l] * dtheta[l]
+            d = alpha[r] / s[r]
+            weight += d
+            push += target_r[r] / s[r] - alpha[r] - d * ds[r]
+        dxi[g] = 0.0
+        if c[g] != np.inf:
+            dxi[g] = xi[g] / (beta[g] + xi[g] * weight) * (target_g[g] / xi[g] - beta[g] + push)
+        for r in range(first[g], first[g + 1]):
+            ds[r] += dxi[g]
+            dalpha[r] = target_r[r] / s[r] - alpha[r] - alpha[r] / s[r] * ds[r]
+
+
+@njit(cache=True, nogil=True)
+def _step_lengths(first, c, alpha, s, xi, beta, dalpha, ds, dxi):
+    """Largest primal and dual steps in (0, 1] that keep everything positive."""
+    primal = 1.0
+    dual = 1.0
+    for g in range(first.size - 1):
+        dbeta = 0.0
+        for r in range(first[g], first[g + 1]):
+            dbeta -= dalpha[r]
+            if ds[r] < 0.0:
+                primal = min(primal, -s[r] / ds[r])
+            if dalpha[r] < 0.0:
+                dual = min(dual, -alpha[r] / dalpha[r])
+        if c[g] != np.inf:
+            if dxi[g] < 0.0:
+                primal = min(primal, -xi[g] / dxi[g])
+            if dbeta < 0.0:
+                dual = min(dual, -beta[g] / dbeta)
+    return primal, dual
+
+
+@njit(cache=True, nogil=True)
+def solve_hinge_qp(A, tau, first, c, lin, q, lower, upper, theta, tol, cutoff, max_iter):
+    """Minimise by Mehrotra's predictor-corrector method, starting near ``theta`` (overwritten).
+
+    Stops when the gap between primal value and dual bound is at most ``tol`` relative, or when the bound exceeds
+    ``cutoff``. Returns (bound, alpha); the bound is that of :func:`dual_value` at the returned alpha.
+    """
+    n_rows, n_groups, p = A.shape[0], first.size - 1, q.size
+    alpha = np.empty(n_rows)
+    s = np.empty(n_rows)
+    xi = np.zeros(n_groups)
+    beta = np.ones(n_groups)
+    hard_price = 1.0
+    for g in range(n_groups):
+        if c[g] != np.inf:
+            hard_price = max(hard_price, c[g])
+    for g in range(n_groups):
+        width = first[g + 1] - first[g]
+        worst = 0.0
+        for r in range(first[g], first[g + 1]):
+            s[r] = -tau[r]
+            for l in range(p):
+                s[r] += A[r, l] * theta[l]
+            worst = max(worst, -s[r])
+        price = hard_price if c[g] == np.inf else c[g]
+        if c[g] != np.inf:
+            xi[g] = worst + 1.0
+            beta[g] = 0.5 * price
+        for r in range(first[g], first[g + 1]):
+            s[r] = max(s[r], 1.0) if c[g] == np.inf else s[r] + xi[g]
+            alpha[r] = 0.5 * price / width
+    dtheta, dalpha, ds, dxi = np.empty(p), np.empty(n_rows), np.empty(n_rows), np.empty(n_groups)
+    target_r, target_g, gap = np.empty(n_rows), np.empty(n_groups), np.empty(n_rows)
+    best, best_alpha = -np.inf, alpha.copy()
+    residual = np.empty(p)
+    for _ in range(max_iter):
+        bound = dual_value(A, tau, alpha, lin, q, lower, upper)
+        if bound > best:
+            best = bound
+            best_alpha[:] = alpha
+        value = primal_value(A, tau, first, c, lin, q, theta)
+        broken = 0.0
+        mu = 0.0
+        count = 0
+        for g in range(n_groups):
+            for r in range(first[g], first[g + 1]):
+                mu += s[r] * alpha[r]
+                count += 1
+                slack = xi[g] - tau[r]
+                for l in range(p):
+                    slack += A[r, l] * theta[l]
+                gap[r] = slack - s[r]
+                if c[g] == np.inf:
+                    broken = max(broken, -slack)
+            if c[g] != np.inf:
+                mu += xi[g] * beta[g]
+                count += 1
+        mu /= max(count, 1)
+        if best > cutoff or (value - best <= tol * max(1.0, abs(value)) and broken <= tol):
+            break
+        for l in range(p):
+            residual[l] = q[l] * theta[l] + lin[l]
+        for r in range(n_rows):
+            for l in range(p):
+                residual[l] -= alpha[r] * A[r, l]
+        target_r[:] = 0.0
+        target_g[:] = 0.0
+        _direction(A, first, c, q, alpha, s, xi, beta, gap, residual, target_r, target_g, dtheta, dalpha, ds, dxi)
+        primal, dual = _step_lengths(first, c, alpha, s, xi, beta, dalpha, ds, dxi)
+        mu_affine = 0.0
+        for g in range(n_groups):
+            dbeta = 0.0
+            for r in range(first[g], first[g + 1]):
+                mu_affine += (s[r] + primal * ds[r]) * (alpha[r] + dual * dalpha[r])
+                dbeta -= dalpha[r]
+            if c[g] != np.inf:
+                mu_affine += (xi[g] + primal * dxi[g]) * (beta[g] + dual * dbeta)
+        mu_affine /= max(count, 1)
+        sigma = (mu_affine / mu) ** 3 if mu > 0.0 else 0.0
+        for g in range(n_groups):
+            dbeta = 0.0
+            for r in range(first[g], first[g + 1]):
+                target_r[r] = sigma * mu - ds[r] * dalpha[r]
+                dbeta -= dalpha[r]
+            target_g[g] = sigma * mu - dxi[g] * dbeta
+        _direction(A, first, c, q, alpha, s, xi, beta, gap, residual, target_r, target_g, dtheta, dalpha, ds, dxi)
+        primal, dual = _step_lengths(first, c, alpha, s, xi, beta, dalpha, ds, dxi)
+        primal *= 0.995
+        dual *= 0.995
+        for l in range(p):
+            theta[l] += primal * dtheta[l]
+        for g in range(n_groups):
+            used = 0.0
+            for r in range(first[g], first[g + 1]):
+                alpha[r] += dual * dalpha[r]
+                used += alpha[r]
+            if c[g] != np.inf:
+                xi[g] += primal * dxi[g]
+                beta[g] = c[g] - used
+                if beta[g] <= 0.0:  # rounding: give back what is too much, so that the bound stays valid
+                    for r in range(first[g], first[g + 1]):
+                        alpha[r] *= (1.0 - 1e-12) * c[g] / used
+                    beta[g] = 1e-12 * c[g]
+            for r in range(first[g], first[g + 1]):
+                s[r] += primal * ds[r]
+    return best, best_alpha
+
+
+@njit(cache=True, nogil=True)
+def assemble(rows, kinks, coef, floor, extra_rows, extra_tau, extra_cost):
+    """Write a convex node as groups of rows: returns (A, tau, first, c).
+
+    Sample i pays sum_m coef[i, m] (kinks[i, m] - u_i)_+ with u_i = min_r rows[i, r]'theta and must keep u_i >= floor[i]
+    (-inf: no constraint). ``extra_cost[e] * (extra_tau[e] - extra_rows[e]'theta)_+`` are further hinges, or hard
+    constraints where the cost is infinite.
+    """
+    n, n_rivals, p = rows.shape
+    n_groups = extra_cost.size
+    for i in range(n):
+        for m in range(kinks.shape[1]):
+            n_groups += coef[i, m] > 0.0
+        n_groups += floor[i] > -np.inf
+    n_rows = (n_groups - extra_cost.size) * n_rivals + extra_cost.size
+    A, tau = np.empty((n_rows, p)), np.empty(n_rows)
+    first, c = np.zeros(n_groups + 1, np.int64), np.empty(n_groups)
+    g = 0
+    for i in range(n):
+        for m in range(kinks.shape[1] + 1):
+            hard = m == kinks.shape[1]
+            if (floor[i] == -np.inf) if hard else (coef[i, m] <= 0.0):
+                continue
+            c[g] = np.inf if hard else coef[i, m]
+            first[g + 1] = first[g] + n_rivals
+            for r in range(n_rivals):
+                A[first[g] + r] = rows[i, r]
+                tau[first[g] + r] = floor[i] if hard else kinks[i, m]
+            g += 1
+    for e in range(extra_cost.size):
+        c[g] = extra_cost[e]
+        first[g + 1] = first[g] + 1
+        A[first[g]] = extra_rows[e]
+        tau[first[g]] = extra_tau[e]
+        g += 1
+    return A, tau, first, c

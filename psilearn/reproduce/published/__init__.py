@@ -1,0 +1,1 @@
+"""The figures printed in the papers, as data: one module per paper, one name per table, each with its source."""

@@ -1,0 +1,213 @@
+"""The empirical risk sum_i weight_i g(u_i) as a cutting-plane method sees it: values, subgradients, multipliers.
+
+The risk is written in centred and scaled coordinates v = (w_j sd, b_j + w_j'mean)_j, flat, intercepts last in each row;
+``mean`` and ``sd`` come from a few rows, for any such numbers are a valid change of coordinates. It does not know C or
+the penalty, so what it returns bounds the risk along a whole path of either.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from ..kernels.risk import mix_codes, risk_along, risk_csr, risk_dense
+from ..problem import Problem
+from ..spaces import LinearSpace
+
+Array = NDArray[np.float64]
+_ROWS_FOR_SCALE = 4096
+
+
+@dataclass(frozen=True)
+class Coordinates:
+    """The change of coordinates v <-> (W, b)."""
+
+    m: int
+    mean: Array
+    sd: Array
+
+    @classmethod
+    def of(cls, problem: Problem) -> Coordinates:
+        """Estimate means and standard deviations; sparse columns are scaled by all their entries and not centred."""
+        assert isinstance(problem.space, LinearSpace)
+        X = problem.space.X
+        if sp.issparse(X):
+            square = np.bincount(X.indices, weights=X.data.astype(np.float64) ** 2, minlength=X.shape[1])
+            mean, sd = np.zeros(X.shape[1]), np.sqrt(square / X.shape[0])
+        else:
+            some = X[:: max(1, X.shape[0] // _ROWS_FOR_SCALE)].astype(np.float64)
+            mean, sd = some.mean(axis=0), some.std(axis=0)
+        sd = np.where(sd > 1e-12 * np.abs(mean), sd, 0.0)
+        return cls(problem.n_functions, mean, np.where(sd > 0, sd, np.maximum(np.abs(mean), 1.0)))
+
+    def coefficients(self, v: Array) -> tuple[Array, Array]:
+        """Return W and b of v."""
+        V = v.reshape(self.m, -1)
+        W = V[:, :-1] / self.sd
+        return W, V[:, -1] - W @ self.mean
+
+    def flat(self, W: Array, b: Array) -> Array:
+        """Return v of W and b."""
+        return np.column_stack([W * self.sd, b + W @ self.mean]).ravel()
+
+    def gradient(self, gW: Array, gb: Array) -> Array:
+        """Turn a gradient in (W, b) into one in v."""
+        return np.column_stack([(gW - np.outer(gb, self.mean)) / self.sd, gb]).ravel()
+
+
+class Look(NamedTuple):
+    """What one pass over the data tells at a point: value, subgradient, scores or margins, and code of every sample."""
+
+    value: float
+    gradient: Array
+    scores: Array
+    code: NDArray
+
+
+class Risk(Protocol):
+    """What the bundle needs of the data; ``passes`` counts looks in units of a pass over all samples."""
+
+    coordinates: Coordinates
+    passes: float
+
+    def look(self, v: Array) -> Look:
+        """One pass over the data."""
+
+    def along(self, start: Array, end: Array, tau: float) -> tuple[float, float]:
+        """Return value and slope at the scores start + tau (end - start), without touching the data."""
+
+    def mixed(self, codes: list[NDArray], shares: Array) -> Array:
+        """Return the multipliers R (n, m) of a combination of looks, for unit C."""
+
+
+class TwoClassRisk:
+    """Two classes: a fused kernel on dense or CSR data; ``scores`` are the margins, codes count the hinges in force."""
+
+    def __init__(self, problem: Problem, coordinates: Coordinates) -> None:
+        assert isinstance(problem.space, LinearSpace)
+        self.X = problem.space.X
+        self.signs, self.weights = problem.signs, problem.weights
+        self.coordinates = coordinates
+        c, t = np.array(problem.loss.hinges).T if problem.loss.hinges else np.zeros((2, 0))
+        self.knots = np.ascontiguousarray(t)
+        self.slopes = np.concatenate([[0.0], np.cumsum(c)])
+        self.offsets = np.concatenate([[0.0], np.cumsum(c * t)])
+        self.tables = (self.knots, self.slopes, self.offsets)
+        self.passes = 0.0
+
+    def look(self, v: Array) -> Look:
+        """One fused pass."""
+        W, b = self.coordinates.coefficients(v)
+        margins, code = np.empty(self.signs.size), np.empty(self.signs.size, dtype=np.uint8)
+        g = np.empty(v.size)
+        rest = (W[0], b[0], self.signs, self.weights, *self.tables, margins, code, g)
+        if isinstance(self.X, np.ndarray):
+            value = risk_dense(self.X, *rest)
+        else:
+            value = risk_csr(self.X.data, self.X.indices, self.X.indptr, *rest)
+        self.passes += 1.0
+        return Look(value, self.coordinates.gradient(g[None, :-1], g[-1:]), margins, code)
+
+    def along(self, start: Array, end: Array, tau: float) -> tuple[float, float]:
+        """Risk and slope on the segment of margins."""
+        return risk_along(start, end, tau, self.weights, self.knots, self.slopes)
+
+    def mixed(self, codes: list[NDArray], shares: Array) -> Array:
+        """Multipliers R (n, 1)."""
+        alpha = mix_codes(np.array(codes), shares, self.weights, self.slopes)
+        return (alpha * self.signs)[:, None]
+
+
+class LocalRisk:
+    """Two classes, only the samples near a kink as they are, the others on the linear piece they are on at a point.
+
+    A linear piece never exceeds the loss, so this is a lower bound on the risk, exact near the point: every cut of it
+    is a cut of the whole risk, at the price of a look at the near samples.
+    """
+
+    def __init__(self, whole: TwoClassRisk, problem: Problem, v: Array, look: Look, share: float) -> None:
+        self.whole, self.coordinates = whole, whole.coordinates
+        distance = np.full(look.scores.size, np.inf)
+        for t in whole.knots:
+            np.minimum(distance, np.abs(look.scores - t), out=distance)
+        some = distance[:: max(1, distance.size // 20000)]
+        self.near = np.flatnonzero(distance <= np.quantile(some, share))
+        self.code = look.code
+        self.risk = TwoClassRisk(problem.subset(self.near), whole.coordinates)
+        here = self.risk.look(v)
+        self.gradient = look.gradient - here.gradient
+        self.constant = look.value - here.value - float(self.gradient @ v)
+        self.cost = self.near.size / look.scores.size
+
+    @property
+    def passes(self) -> float:
+        """Looks at the near samples, in units of a pass over all."""
+        return self.risk.passes * self.cost
+
+    def look(self, v: Array) -> Look:
+        """One pass over the near samples; the last score carries the linear part."""
+        here = self.risk.look(v)
+        linear = self.constant + float(self.gradient @ v)
+        return Look(here.value + linear, here.gradient + self.gradient, np.append(here.scores, linear), here.code)
+
+    def along(self, start: Array, end: Array, tau: float) -> tuple[float, float]:
+        """Risk and slope on the segment of margins."""
+        value, slope = self.risk.along(start[:-1], end[:-1], tau)
+        rise = float(end[-1] - start[-1])
+        return value + float(start[-1]) + tau * rise, slope + rise
+
+    def mixed(self, codes: list[NDArray], shares: Array) -> Array:
+        """Multipliers R (n, 1) on all samples."""
+        R = self.whole.mixed([self.code], np.array([shares.sum()]))
+        R[self.near] = self.risk.mixed(codes, shares)
+        return R
+
+
+class ManyClassRisk:
+    """k classes by the two operations of any space; a code is (number of hinges in force) * k + rival."""
+
+    def __init__(self, problem: Problem, coordinates: Coordinates) -> None:
+        self.problem, self.coordinates = problem, coordinates
+        self.t = np.array([t for _, t in problem.loss.hinges])
+        self.slopes = np.concatenate([[0.0], np.cumsum([c for c, _ in problem.loss.hinges])])
+        self.passes = 0.0
+
+    def look(self, v: Array) -> Look:
+        """Scores, then their adjoint."""
+        p = self.problem
+        F = p.space.scores(*self.coordinates.coefficients(v))
+        u, rival = p.margins_of_scores(F), p.rivals(F)
+        hinges = np.sum(u[:, None] < self.t, axis=1)
+        code = (hinges * p.n_classes + rival).astype(np.uint16)
+        R = -p.spread(p.weights * self.slopes[hinges], rival)
+        self.passes += 1.0
+        value = float(p.weights @ p.loss.convex_value(u))
+        return Look(value, self.coordinates.gradient(p.space.combine(R), R.sum(axis=0)), F, code)
+
+    def along(self, start: Array, end: Array, tau: float) -> tuple[float, float]:
+        """Risk and slope on the segment of scores."""
+        p = self.problem
+        F = start + tau * (end - start)
+        u, rival = p.margins_of_scores(F), p.rivals(F)
+        slope = p.spread(p.weights * p.loss.convex_slope(u), rival)
+        return float(p.weights @ p.loss.convex_value(u)), -float(np.sum(slope * (end - start)))
+
+    def mixed(self, codes: list[NDArray], shares: Array) -> Array:
+        """Multipliers R (n, k)."""
+        p = self.problem
+        R = np.zeros((p.n, p.n_classes))
+        for code, share in zip(codes, shares):
+            if share > 0:
+                hinges, rival = np.divmod(code, p.n_classes)
+                R += p.spread(share * p.weights * self.slopes[hinges], rival.astype(np.intp))
+        return R
+
+
+def risk_of(problem: Problem, coordinates: Coordinates | None = None) -> Risk:
+    """Return the risk of a problem on a linear space."""
+    coordinates = coordinates or Coordinates.of(problem)
+    return (TwoClassRisk if problem.n_classes == 2 else ManyClassRisk)(problem, coordinates)

@@ -1,0 +1,101 @@
+"""What truncation means in :mod:`.coordinates`: the d.c. parts of the objective, and minimisation for a fixed pattern.
+
+A pattern says which samples pay the cap. For a fixed pattern the problem is convex, and for fixed coefficients the best
+pattern is read off the margins: minimising in turn never raises the objective, and majorises it more tightly than
+the linearisation of the d.c. algorithm does.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .coordinates import Coordinates
+from .kernels import hinge_qp, vertices
+
+Array = NDArray[np.float64]
+
+
+class Truncation:
+    """The d.c. parts of a truncated linear problem.
+
+    Parameters
+    ----------
+    at : Coordinates
+        The problem in its coordinates.
+    """
+
+    def __init__(self, at: Coordinates) -> None:
+        self.at = at
+        loss = at.problem.loss
+        self.kinks = np.array([t for _, t in loss.hinges])
+        self.slopes = np.array([c for c, _ in loss.hinges])
+        self.rows = np.ascontiguousarray(at.rows)
+        self.box = at.box(at.problem.best_constant()[0])
+
+    @cached_property
+    def absolute_rows(self) -> tuple[Array, Array]:
+        """Hinges that make up the l1 penalty: l1_jl |w_jl| = l1_jl (w_jl)_+ + l1_jl (-w_jl)_+."""
+        at, problem = self.at, self.at.problem
+        if not problem.penalty.has_l1:
+            return np.empty((0, at.p)), np.empty(0)
+        price = problem.penalty.l1_array((problem.n_functions, problem.space.dim))
+        rows = np.zeros((*price.shape, at.E.shape[1], at.X.shape[1]))
+        for l, scale in enumerate(at.scale):
+            rows[:, l, :, l] = at.E / scale
+        flat = rows.reshape(price.size, at.p)
+        return np.vstack([flat, -flat]), np.tile(price.ravel(), 2)
+
+    def convex_tangent(self, theta: Array) -> tuple[float, Array]:
+        """Return s_1(theta) and a subgradient."""
+        problem, q = self.at.problem, self.at.curvature
+        scores = self.rows @ theta
+        rival = scores.argmin(axis=1)
+        u = scores[np.arange(len(rival)), rival]
+        weight = problem.costs * problem.loss.convex_slope(u)
+        value = 0.5 * float(q @ theta**2) + float(problem.costs @ problem.loss.convex_value(u))
+        slope = q * theta - weight @ self.rows[np.arange(len(rival)), rival]
+        rows, price = self.absolute_rows
+        active = rows @ theta < 0
+        value -= float(price[active] @ (rows[active] @ theta))
+        return value, slope - price[active] @ rows[active]
+
+    def concave_values(self, points: Array, index: NDArray[np.int64], out: Array) -> None:
+        """Write s_2 = -sum_i cost_i (g(u_i) - cap)_+ at some vertices (t, theta)."""
+        problem = self.at.problem
+        vertices.concave_part(
+            points, index, index.size, self.rows, problem.costs, self.kinks, self.slopes, problem.loss.cap, out
+        )
+
+    def convex_minimum(self) -> tuple[float, Array]:
+        """Minimise s_1; returns (a lower bound of the minimum, the minimiser found)."""
+        theta = np.zeros(self.at.p)
+        keep = np.ones(self.at.problem.n, dtype=bool)
+        return self._minimise(keep, theta, 1e-9), theta
+
+    def alternate(self, theta: Array, max_iter: int = 50) -> Array:
+        """Minimise over coefficients and patterns in turn, from the pattern of ``theta``, while it changes."""
+        problem = self.at.problem
+        keep = problem.loss.convex_value(self.at.margins(theta)) < problem.loss.cap
+        for _ in range(max_iter):
+            theta = theta.copy()
+            self._minimise(keep, theta, 1e-7)
+            new = problem.loss.convex_value(self.at.margins(theta)) < problem.loss.cap
+            if np.array_equal(new, keep):
+                break
+            keep = new
+        return theta
+
+    def _minimise(self, keep: NDArray[np.bool_], theta: Array, tol: float) -> float:
+        at = self.at
+        coef = np.where(keep[:, None], at.problem.costs[:, None] * self.slopes, 0.0)
+        floor = np.full(at.problem.n, -np.inf)
+        kinks = np.tile(self.kinks, (at.problem.n, 1))
+        rows, price = self.absolute_rows
+        A, tau, first, c = hinge_qp.assemble(self.rows, kinks, coef, floor, rows, np.zeros(price.size), price)
+        bound, _ = hinge_qp.solve_hinge_qp(
+            A, tau, first, c, np.zeros(at.p), at.curvature, *self.box, theta, tol, np.inf, 60
+        )
+        return float(bound)

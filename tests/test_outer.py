@@ -1,0 +1,168 @@
+"""Global solvers for truncated losses against brute force over patterns, each other, and an engine."""
+
+import itertools
+
+import clarabel
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from psilearn.coordinates import Coordinates, sum_to_zero_basis
+from psilearn.kernels.polyhedron import Polyhedron
+from psilearn.losses import HardMargin, Hinge, Psi, TruncatedHinge, TruncatedReject
+from psilearn.penalties import Penalty
+from psilearn.problem import Problem
+from psilearn.result import Claim, Status
+from psilearn.solvers import outer
+from psilearn.solvers.base import Options
+from psilearn.spaces import KernelSpace, LinearSpace
+
+CONTINUOUS = [Psi(2.0), TruncatedHinge(0.0), TruncatedHinge(-0.5), TruncatedReject(0.2, -1.0)]
+
+
+def tiny(seed, k, d, n, loss, C=1.0, scale=1.0):
+    """Random labels and weights, some duplicated points, every kind of degeneracy small data has."""
+    rng = np.random.default_rng(seed)
+    X = np.round(rng.normal(size=(n, d)), 1) * scale
+    X[-1] = X[0]
+    y = rng.integers(0, k, n)
+    weights = rng.choice([0.5, 1.0, 2.0], n)
+    return Problem(LinearSpace(X), y.astype(np.intp), k, loss, Penalty(l2=1.0), C, weights)
+
+
+def best_for_pattern(problem, capped):
+    """Convex optimum when ``capped`` samples pay the cap and the others pay g, by Clarabel."""
+    X, y, k, loss = problem.space.X, problem.y, problem.n_classes, problem.loss
+    m, d = problem.n_functions, X.shape[1]
+    n_coef = m * (d + 1)
+    rows, rhs, groups = [], [], 0
+    paid = [i for i in range(problem.n) if not capped[i]]
+    cost = []
+    for i in paid:
+        rivals = [None] if k == 2 else [j for j in range(k) if j != y[i]]
+        for c, t in loss.hinges:
+            for j in rivals:
+                a = np.zeros((m, d + 1))
+                x = np.append(X[i], 1.0)
+                if k == 2:
+                    a[0] = problem.signs[i] * x
+                else:
+                    a[y[i]], a[j] = x, -x
+                rows.append((a.ravel(), groups))
+                rhs.append(t)
+            groups += 1
+            cost.append(problem.costs[i] * c)
+    Q = np.zeros(n_coef + groups)
+    Q[:n_coef] = np.tile(np.append(np.ones(d), 0.0), m) * problem.penalty.l2
+    A, b, cones = [], [], []
+    if k > 2:
+        equal = np.zeros((d + 1, n_coef + groups))
+        for j in range(k):
+            equal[:, j * (d + 1) : (j + 1) * (d + 1)] = np.eye(d + 1)
+        A.append(equal)
+        b.append(np.zeros(d + 1))
+        cones.append(clarabel.ZeroConeT(d + 1))
+    hinge = np.zeros((len(rows), n_coef + groups))
+    for r, (a, g) in enumerate(rows):
+        hinge[r, :n_coef], hinge[r, n_coef + g] = -a, -1.0
+    sign = np.zeros((groups, n_coef + groups))
+    sign[:, n_coef:] = -np.eye(groups)
+    A += [hinge, sign]
+    b += [-np.array(rhs), np.zeros(groups)]
+    cones.append(clarabel.NonnegativeConeT(len(rows) + groups))
+    settings = clarabel.DefaultSettings()
+    settings.verbose = False
+    c = np.append(np.zeros(n_coef), cost)
+    solver = clarabel.DefaultSolver(
+        sp.csc_matrix(np.diag(Q)), c, sp.csc_matrix(np.vstack(A)), np.concatenate(b), cones, settings
+    )
+    return solver.solve().obj_val + problem.costs[np.asarray(capped)].sum() * loss.cap
+
+
+def brute_force(problem):
+    patterns = itertools.product([False, True], repeat=problem.n)
+    return min(best_for_pattern(problem, np.array(z)) for z in patterns)
+
+
+@pytest.mark.parametrize("loss", CONTINUOUS, ids=repr)
+@pytest.mark.parametrize(("k", "d", "n"), [(2, 1, 6), (2, 2, 6), (3, 1, 6), (4, 1, 5)])
+def test_outer_equals_brute_force(k, d, n, loss):
+    for seed, C in [(0, 1.0), (1, 10.0)]:
+        problem = tiny(seed, k, d, n, loss, C)
+        truth = brute_force(problem)
+        result = outer.solve(problem, Options(gap_tol=1e-4))
+        assert result.status is Status.OPTIMAL
+        assert result.certificate.claim is Claim.GLOBAL
+        assert result.certificate.rechecked
+        assert result.lower_bound <= truth + 1e-7 * max(1.0, truth)
+        assert result.objective == pytest.approx(truth, rel=2e-4, abs=1e-7)
+        assert result.objective == problem.value(result.coef, result.intercept)
+
+
+@pytest.mark.parametrize("p", [1, 2, 3, 4])
+def test_vertices_equal_qhull(p):
+    from scipy.spatial import HalfspaceIntersection
+
+    rng = np.random.default_rng(p)
+    polyhedron = Polyhedron(-np.ones(p), np.ones(p), -5.0)
+    for i in range(30):
+        x = rng.normal(size=p)
+        h, h0 = np.append(1.0, -x), -0.5 * x @ x
+        if i % 7 == 6:
+            h, h0 = np.append(0.0, x), -0.9 * np.linalg.norm(x)
+        assert polyhedron.cut(h, h0, 1e-9) is not None
+    facets = np.column_stack([-polyhedron.H, polyhedron.h0])[: polyhedron.n_facets]
+    lid = np.append(np.eye(1, p + 1), -100.0)
+    inside = np.append(50.0, np.zeros(p))
+    found = HalfspaceIntersection(np.vstack([facets, lid]), inside).intersections
+    found = np.unique(np.round(found[found[:, 0] < 99], 6), axis=0)
+    alive = polyhedron.alive[: polyhedron.top]
+    ours = np.unique(np.round(polyhedron.points[: polyhedron.top][alive], 6), axis=0)
+    assert ours.shape == found.shape
+    np.testing.assert_allclose(ours, found, atol=2e-6)
+    assert polyhedron.check()[2]
+
+
+def test_degenerate_cuts_keep_the_polyhedron_simple():
+    """Cuts through vertices, repeated cuts and parallel cuts are relaxed, never wrong."""
+    polyhedron = Polyhedron(-np.ones(3), np.ones(3), 0.0)
+    for h0 in (0.0, 0.0, 1e-12, 0.5, 0.5):
+        assert polyhedron.cut(np.array([1.0, 1.0, 1.0, 1.0]), h0, 1e-9) is not None
+        assert polyhedron.cut(np.array([1.0, -1.0, -1.0, 1.0]), h0, 1e-9) is not None
+        assert polyhedron.cut(np.array([0.0, 1.0, 0.0, 0.0]), -1.0 + h0, 1e-9) is not None
+    broken, off, closed = polyhedron.check()
+    assert closed
+    assert max(broken, off) < 1e-12
+
+
+def test_coordinates_round_trip():
+    problem = tiny(0, 4, 3, 12, Psi(2.0), scale=100.0)
+    at = Coordinates.of(problem)
+    theta = np.random.default_rng(1).normal(size=at.p)
+    W, b = at.unpack(theta)
+    np.testing.assert_allclose(W.sum(axis=0), 0.0, atol=1e-12)
+    np.testing.assert_allclose(at.pack(W, b), theta, atol=1e-10)
+    np.testing.assert_allclose(at.margins(theta), problem.margins(W, b), atol=1e-9)
+    assert 0.5 * at.curvature @ theta**2 == pytest.approx(0.5 * np.sum(W**2))
+    E = sum_to_zero_basis(5)
+    np.testing.assert_allclose(E.T @ E, np.eye(4), atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("change", "word"),
+    [
+        ({"loss": Psi(1.0)}, "jumps"),
+        ({"loss": HardMargin()}, "jumps"),
+        ({"loss": Hinge()}, "convex"),
+        ({"space": KernelSpace(np.eye(6))}, "linear"),
+        ({"space": LinearSpace(np.zeros((6, 9)))}, "patterns"),
+        ({"penalty": Penalty(l2=1.0, l0=1.0)}, "mip"),
+    ],
+)
+def test_refusals_say_why(change, word):
+    from dataclasses import replace
+
+    problem = replace(tiny(0, 2, 1, 6, Psi(2.0)), **change)
+    assert word in outer.refuses(problem)
+    with pytest.raises(ValueError, match=word):
+        outer.solve(problem, Options())
