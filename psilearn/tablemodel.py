@@ -9,7 +9,6 @@ import numpy as np
 import pandas as pd
 
 from .encoding import TableEncoder
-from .tables import Understanding
 
 
 @dataclass
@@ -33,13 +32,6 @@ class TableModel:
     target: str
     method: str
     about: dict[str, Any]
-
-    @classmethod
-    def fit(cls, data: Understanding, classifier: Any, method: str, about: dict[str, Any]) -> TableModel:
-        """Fit encoder and classifier on all rows of a table."""
-        encoder = TableEncoder(numbers=data.numbers).fit(data.frame)
-        classifier.fit(encoder.transform(data.frame), data.labels.to_numpy(dtype=str))
-        return cls(encoder, classifier, data.target, method, about)
 
     def predict(self, frame: pd.DataFrame) -> pd.DataFrame:
         """Return the class, the margin (how far ahead of the next class it is), and whether the model abstains."""

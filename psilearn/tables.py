@@ -6,12 +6,13 @@ import difflib
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from ._arff import arff_chunks
 
@@ -124,14 +125,18 @@ class Column:
 
 @dataclass(frozen=True)
 class Understanding:
-    """A table as it was understood: features, labels, and what a careful reader would want to know."""
+    """A table as it was understood: features, labels, and what a careful reader would want to know.
+
+    ``rows`` are the numbers of the rows in the file, counted from 1 without the header.
+    """
 
     frame: pd.DataFrame
     labels: pd.Series
     target: str
     columns: tuple[Column, ...]
     class_counts: dict[str, int]
-    notes: tuple[str, ...] = field(default=())
+    notes: tuple[str, ...]
+    rows: NDArray[np.intp]
 
     @property
     def features(self) -> list[str]:
@@ -172,7 +177,7 @@ def understand(frame: pd.DataFrame, target: str | None = None, drop: Sequence[st
     drop : sequence of str
         Columns to leave out.
     """
-    frame = frame.set_axis([str(c) for c in frame.columns], axis=1)
+    frame = frame.set_axis([str(c) for c in frame.columns], axis=1).reset_index(drop=True)
     if frame.columns.has_duplicates:
         raise TableError(
             f"Two columns are named {listed(frame.columns[frame.columns.duplicated()].unique().tolist())}."
@@ -182,6 +187,7 @@ def understand(frame: pd.DataFrame, target: str | None = None, drop: Sequence[st
         find_target(frame, name)
     notes: list[str] = []
     labels = _labels(frame[target], notes)
+    rows = np.flatnonzero(frame.index.isin(labels.index)) + 1
     frame = frame.loc[labels.index].reset_index(drop=True)
     labels = labels.reset_index(drop=True)
     columns = []
@@ -196,7 +202,7 @@ def understand(frame: pd.DataFrame, target: str | None = None, drop: Sequence[st
         raise TableError("No column is left to learn from: " + (" ".join(notes[:3]) or "the table has only labels."))
     notes += _leaks(frame, labels, columns)
     counts = {str(k): int(v) for k, v in labels.value_counts().items()}
-    return Understanding(frame[features], labels, target, tuple(columns), counts, tuple(notes))
+    return Understanding(frame[features], labels, target, tuple(columns), counts, tuple(notes), rows)
 
 
 def _labels(column: pd.Series, notes: list[str]) -> pd.Series:

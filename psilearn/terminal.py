@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
@@ -14,6 +15,9 @@ from rich.text import Text
 from .compare.job import Comparison, Outcome
 from .compare.summary import certified, flips_found, n_nonzero, n_support, verdict
 from .tables import Understanding, shown
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 def console() -> Console:
@@ -78,6 +82,27 @@ def show_comparison(out: Console, comparison: Comparison) -> None:
     if settings.flip:
         out.print("suspects: flipped labels found / samples the fit refused to believe.")
     out.print(f"{comparison.seconds:.1f} s in all.")
+
+
+def show_issues(out: Console, issues: pd.DataFrame, top: int) -> None:
+    """Print the most suspicious rows and how many labels are contradicted."""
+    against = int((issues["score"] > 0.5).sum())
+    refused = int(issues["refused"].sum())
+    out.print(
+        f"{against} of {len(issues)} labels are contradicted by fits made without them; the robust fit on all rows "
+        f"refuses {refused}.\n"
+    )
+    table = Table(box=None, padding=(0, 1), header_style="bold")
+    for name in ("row", "given", "suggested", "score", "margin", "agreement", "refused"):
+        table.add_column(name, justify="left" if name in {"given", "suggested"} else "right", no_wrap=True)
+    for issue in issues.head(top).itertuples():
+        cells = (
+            str(issue.row), shown(issue.given, 24), shown(issue.suggested, 24), f"{issue.score:.3f}",
+            f"{issue.margin:.2f}", f"{100 * issue.agreement:.0f}%", "yes" if issue.refused else "",
+        )  # fmt: skip
+        table.add_row(*(Text(cell) for cell in cells))
+    out.print(table)
+    out.print("\nRows are counted from 1 without the header; a score above 0.5 contradicts the label.")
 
 
 def _cells(comparison: Comparison, outcome: Outcome, is_best: bool) -> list[Text]:

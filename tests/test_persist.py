@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 import psilearn
+from psilearn.encoding import TableEncoder
 from psilearn.files import writing
 from psilearn.persist import CLASSES, ModelFileError, _class, load, save
 from psilearn.tablemodel import TableModel
@@ -70,7 +71,10 @@ def test_feature_names_come_back(tmp_path):
 def test_table_model(tmp_path):
     X, y = sample()
     frame = pd.DataFrame(X, columns=["a", "b", "c"]).assign(g=np.resize(["u", None, "w"], 60), target=y)
-    model = TableModel.fit(understand(frame), psilearn.RejectClassifier(), "reject", {"rows": 60, "C": 1.0})
+    data = understand(frame)
+    encoder = TableEncoder(numbers=data.numbers).fit(data.frame)
+    classifier = psilearn.RejectClassifier().fit(encoder.transform(data.frame), data.labels.to_numpy(dtype=str))
+    model = TableModel(encoder, classifier, "target", "reject", {"rows": 60, "C": 1.0})
     save(model, tmp_path / "m")
     again = load(tmp_path / "m")
     pd.testing.assert_frame_equal(again.predict(frame), model.predict(frame))

@@ -77,9 +77,13 @@ def verdict(comparison: Comparison) -> str:
     better = gained > lost
     size = "a difference chance alone can explain" if p > 0.05 else "more than chance explains"
     return (
-        f"{text} Against the SVM, {champion.method.label} gets {abs(gained - lost)} test rows "
+        f"{text} Against the SVM, {champion.method.label} gets {_rows(abs(gained - lost))} "
         f"{'more' if better else 'fewer'} right ({size}, p = {p:.2g})."
     )
+
+
+def _rows(n: int) -> str:
+    return "1 test row" if n == 1 else f"{n} test rows"
 
 
 def _is_robust(outcome: Outcome) -> bool:

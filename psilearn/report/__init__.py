@@ -1,1 +1,5 @@
-"""The self-contained HTML report."""
+"""The report: one HTML file that opens offline, and how pages of this package are made."""
+
+from .page import report_page
+
+__all__ = ["report_page"]

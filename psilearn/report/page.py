@@ -1,0 +1,46 @@
+"""The report: one self-contained HTML file from a comparison."""
+
+from __future__ import annotations
+
+from ..compare.job import Comparison
+from ..explore.page import explorer_html
+from ..pages import asset, page
+from . import pictures, sections
+
+
+def report_page(comparison: Comparison, source: str, command: str, seconds: float = 20.0) -> str:
+    """Return the report as HTML.
+
+    Parameters
+    ----------
+    comparison : Comparison
+        What is reported.
+    source : str
+        Name of the table, for the title.
+    command : str
+        The command that repeats the comparison.
+    seconds : float
+        Time for the fits that only the pictures need.
+    """
+    parts: list[tuple[str, str, str]] = [
+        ("methods", "Methods", sections.methods_section(comparison)),
+        ("suspects", "Suspects", sections.suspects_section(comparison)),
+    ]
+    plane = pictures.plane(comparison)
+    if plane is not None:
+        projected = comparison.splits[0].X_train.shape[1] > 2
+        parts.append(("plane", "Boundaries", sections.plane_section(plane, explorer_html(plane, "plane"), projected)))
+    if paths := pictures.paths(comparison, seconds / 2):
+        parts.append(("coefficients", "Coefficients", sections.paths_section(paths)))
+    if risk := pictures.risk_coverage(comparison, seconds / 2):
+        parts.append(("abstaining", "Abstaining", sections.risk_section(risk)))
+    parts += [
+        ("certificates", "Certificates", sections.certificates_section(comparison, pictures.bounds(comparison))),
+        ("data", "Data", sections.data_section(comparison)),
+        ("repeat", "Repeat it", sections.settings_section(comparison, command)),
+    ]
+    head = sections.header(comparison, source, [(name, title) for name, title, _ in parts])
+    body = "".join(sections.section(*part) for part in parts)
+    foot = "<footer><p>Made by psilearn. Nothing in this file leaves your computer.</p></footer>"
+    scripts = [asset("report", "charts.js"), asset("explore", "explorer.js")]
+    return page(f"{source}: can its labels be trusted?", f'{head}<main id="main">{body}</main>{foot}', scripts)

@@ -1,0 +1,149 @@
+"""The numbers behind the report's pictures: the plane, the paths along C, risk against coverage, bounds over time."""
+
+from __future__ import annotations
+
+import math
+import time
+import warnings
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
+
+from .. import RejectClassifier, SVMClassifier, TruncatedHingeClassifier
+from ..compare.job import Comparison
+from ..compare.tuning import thin
+from ..estimators.path import regularization_path
+from ..explore.page import MAX_POINTS, as_data
+from ..tables import shown
+
+#: Rows used for pictures that need fits of their own.
+PICTURE_ROWS = 2000
+PATH_CS = tuple(float(c) for c in np.logspace(-3, 1, 17))
+DS = (0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45)
+MAX_LINES = 8
+#: Features beyond which the paths would take longer than the comparison itself.
+MAX_PATH_FEATURES = 400
+
+
+def plane(comparison: Comparison) -> dict[str, Any] | None:
+    """Return the training rows of the two largest classes in two dimensions, for the explorer; None without a plane."""
+    split = comparison.splits[0]
+    if split.X_train.shape[1] < 2:
+        return None
+    names, counts = np.unique(split.y_train, return_counts=True)
+    pair = np.sort(names[np.argsort(-counts, kind="stable")[:2]])
+    rows = np.flatnonzero(np.isin(split.y_train, pair))
+    rows = rows[thin(split.y_train[rows], MAX_POINTS, comparison.settings.seed)[0]]
+    X = split.X_train[rows]
+    if X.shape[1] == 2:
+        Z, axes = X, [shown(n) for n in split.encoder.get_feature_names_out()]
+    else:
+        centred = split.X_train - split.X_train.mean(axis=0)
+        _, spread, V = np.linalg.svd(centred[thin(split.y_train, PICTURE_ROWS, 0)[0]], full_matrices=False)
+        Z = (X - split.X_train.mean(axis=0)) @ V[:2].T
+        share = 100 * spread[:2] ** 2 / np.sum(spread**2)
+        axes = [f"component {i + 1} ({share[i]:.0f}% of the variance)" for i in range(2)]
+    scale = np.maximum(Z.std(axis=0), 1e-12)
+    return as_data(Z / scale, np.where(split.y_train[rows] == pair[1], 1, -1), axes, [shown(c, 30) for c in pair], 1.0)
+
+
+def paths(comparison: Comparison, seconds: float) -> list[dict[str, Any]]:
+    """Return coefficients along C of a dense, a sparse and a robust machine, as far as time allows."""
+    split = comparison.splits[0]
+    if split.X_train.shape[1] > MAX_PATH_FEATURES:
+        return []
+    rows = thin(split.y_train, PICTURE_ROWS, comparison.settings.seed)[0]
+    X, y = split.X_train[rows], split.y_train[rows]
+    names = [shown(n, 40) for n in split.encoder.get_feature_names_out()]
+    out = []
+    deadline = time.perf_counter() + seconds
+    for key, title, machine in (
+        ("svm-l1", "SVM, l1", SVMClassifier(penalty="l1")),
+        ("svm-l2", "SVM, l2", SVMClassifier()),
+        ("truncated", "Truncated hinge", TruncatedHingeClassifier()),
+    ):
+        left = deadline - time.perf_counter()
+        if left <= 0:
+            break
+        machine.set_params(time_limit=left / len(PATH_CS), tol=1e-3)
+        path = _quiet(regularization_path, machine, X, y, PATH_CS)
+        size = np.abs(path.coefs).max(axis=1)
+        chosen = np.argsort(-size.max(axis=0), kind="stable")[:MAX_LINES]
+        chosen = chosen[size.max(axis=0)[chosen] > 0]
+        sign = path.coefs[:, 0, :] if path.coefs.shape[1] == 1 else size
+        outcome = comparison.outcome(key)
+        out.append(
+            {
+                "title": title,
+                "Cs": list(PATH_CS),
+                "lines": [{"name": names[j], "values": _numbers(sign[:, j])} for j in chosen],
+                "nonzero": [int(v) for v in np.sum(size > 1e-9 * max(size.max(), 1e-300), axis=1)],
+                "chosen": None if outcome is None else outcome.tuning.best,
+                "signed": path.coefs.shape[1] == 1,
+            }
+        )
+    return out
+
+
+def risk_coverage(comparison: Comparison, seconds: float) -> list[dict[str, Any]]:
+    """Return, for every d, the error among the answered test rows against the share answered, and where d puts us."""
+    split = comparison.splits[0]
+    rows = thin(split.y_train, PICTURE_ROWS, comparison.settings.seed)[0]
+    X, y = split.X_train[rows], split.y_train[rows]
+    tuned = comparison.outcome("svm-l2")
+    C = 0.1 if tuned is None else tuned.tuning.best
+    deadline = time.perf_counter() + seconds
+    out = []
+    for d in DS:
+        left = deadline - time.perf_counter()
+        if left <= 0:
+            break
+        model = _quiet(RejectClassifier(d=d, C=C, penalty="l2", time_limit=left).fit, X, y)
+        scores = model.decision_function(split.X_test)
+        confidence = np.abs(scores) if scores.ndim == 1 else np.diff(np.sort(scores, axis=1)[:, -2:], axis=1)[:, 0]
+        wrong = model.predict(split.X_test) != split.y_test
+        answered = ~model.abstains(split.X_test)
+        order = np.argsort(-confidence, kind="stable")
+        risk = np.cumsum(wrong[order]) / np.arange(1, wrong.size + 1)
+        keep = np.unique(np.linspace(0, wrong.size - 1, 120).astype(int))
+        out.append(
+            {
+                "d": d,
+                "coverage": _numbers((keep + 1) / wrong.size),
+                "risk": _numbers(risk[keep]),
+                "answered": float(answered.mean()),
+                "error": float(wrong[answered].mean()) if answered.any() else 0.0,
+                "cost": float(np.where(answered, wrong, d).mean()),
+                "C": C,
+            }
+        )
+    return out
+
+
+def bounds(comparison: Comparison) -> list[dict[str, Any]]:
+    """Return objective and bound over time of every fit that kept a history with a bound."""
+    out = []
+    for outcome in comparison.outcomes:
+        history = [s for s in getattr(outcome.model, "history_", []) if math.isfinite(s[1])]
+        if len(history) >= 2 and any(math.isfinite(s[2]) for s in history):
+            out.append(
+                {
+                    "title": outcome.method.label,
+                    "seconds": _numbers(np.array([s[0] for s in history])),
+                    "objective": _numbers(np.array([s[1] for s in history])),
+                    "bound": [float(s[2]) if math.isfinite(s[2]) else None for s in history],
+                }
+            )
+    return out
+
+
+def _numbers(values: NDArray) -> list[float]:
+    return [float(f"{v:.5g}") for v in np.asarray(values, dtype=float)]
+
+
+def _quiet(function: Any, *arguments: Any) -> Any:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return function(*arguments)

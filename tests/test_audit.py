@@ -1,0 +1,73 @@
+"""find_label_issues: flips are found, the ranking is stable, and bad input is refused."""
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_breast_cancer, load_iris
+from sklearn.metrics import average_precision_score
+
+from psilearn.audit import find_label_issues
+from psilearn.compare.job import flip_labels
+
+
+def noisy(loader, share, seed=0):
+    X, y = loader(return_X_y=True)
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    given, rows = flip_labels(y, share, seed)
+    flipped = np.zeros(y.size, dtype=bool)
+    flipped[rows] = True
+    return X, given, y, flipped
+
+
+@pytest.mark.parametrize(("loader", "least"), [(load_breast_cancer, 0.9), (load_iris, 0.8)])
+def test_flips_come_first(loader, least):
+    X, given, truth, flipped = noisy(loader, 0.1)
+    table = find_label_issues(X, given, repeats=1)
+    assert sorted(table["index"]) == list(range(len(given)))
+    assert table["margin"].is_monotonic_increasing
+    rank = np.empty(len(given))
+    rank[table["index"]] = -table["margin"]
+    assert average_precision_score(flipped, rank) > least
+    first = table.head(flipped.sum())
+    found = first[flipped[first["index"]]]
+    assert np.mean(found["suggested"].to_numpy() == truth[found["index"]]) > 0.8
+    assert np.array_equal(table["given"], given[table["index"]])
+    assert np.array_equal(table["score"] > 0.5, table["margin"] < 0)
+    assert np.array_equal(table["suggested"] != table["given"], table["margin"] < 0)
+
+
+def test_refused_are_mostly_flips():
+    X, given, _, flipped = noisy(load_breast_cancer, 0.1)
+    table = find_label_issues(X, given, repeats=1)
+    refused = table[table["refused"]]["index"]
+    assert flipped[refused].mean() > 0.6
+
+
+def test_same_seed_same_ranking_and_order_of_classes_does_not_matter():
+    X, given, _, _ = noisy(load_breast_cancer, 0.1)
+    X, given = X[:150, :5], given[:150]
+    one = find_label_issues(X, given, repeats=1)
+    again = find_label_issues(X, given, repeats=1)
+    assert one.equals(again)
+    mirrored = find_label_issues(X, np.array(["z", "a"])[given], repeats=1)
+    assert np.array_equal(mirrored["index"].head(10), one["index"].head(10))
+
+
+def test_progress_reaches_the_end():
+    X, given, _, _ = noisy(load_iris, 0.1)
+    seen = []
+    find_label_issues(X[:, :2], given, repeats=1, progress=lambda text, done: seen.append(done))
+    assert seen[-1] == 1.0
+    assert seen == sorted(seen)
+
+
+@pytest.mark.parametrize(
+    ("X", "y", "says"),
+    [
+        (np.ones((4, 1)), [0, 0, 0, 0], "at least two classes"),
+        (np.arange(4.0)[:, None], [0, 0, 0, 1], "at least two samples"),
+        (np.full((4, 1), np.nan), [0, 1, 0, 1], "NaN"),
+    ],
+)
+def test_bad_input(X, y, says):
+    with pytest.raises(ValueError, match=says):
+        find_label_issues(X, y)
