@@ -184,7 +184,7 @@ class _Dual:
         loss = float(self.cost @ problem.loss.value(problem.margins_of_scores(scores)))
         linear = 0.0 if problem.tilt is None else float(np.sum(self.tilt * F))
         gain = float(np.sum(problem.loss.dual_gain(self.R[self.y, np.arange(problem.n)], self.cost)))
-        return half_norm + loss + linear, gain - half_norm
+        return half_norm + loss + linear + problem.offset, gain - half_norm + problem.offset
 
     def working_set(self, violation: float, size: int) -> NDArray[np.intp]:
         """The samples that violate optimality, or would if scores moved by the worst violation; at most ``size``."""
