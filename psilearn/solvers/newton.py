@@ -37,7 +37,7 @@ ROTATION_LIMIT = 1 << 26
 #: A proximal step ends when the Newton residual costs less than this share of what smoothing costs.
 BALANCE = 0.3
 #: Width, in units of the margin, over which a kink is smoothed at first (cold, warm) and at last.
-COLD_WIDTH, WARM_WIDTH, LEAST_WIDTH = 1.0, 0.03, 1e-6
+COLD_WIDTH, WARM_WIDTH, LEAST_WIDTH = 1.0, 0.1, 1e-6
 #: Curvature lent to every standardised coordinate, as a share of what all samples together could give: less after long
 #: steps, more after short ones.
 LEAST_DAMPING, FIRST_DAMPING, MOST_DAMPING = 1e-18, 1e-11, 1e-8
@@ -87,6 +87,8 @@ def _conduct(
 
     def certify(W: Array, b: Array, R: Array, status: Status) -> Result:
         W = W @ Q.T if Q.size else W
+        if W.shape[0] > 1:  # rounding of larger W on the way
+            W, b = W - W.mean(axis=0), b - b.mean()
         if failures:
             W, b = _stretched(problem, W, b)
         return convex_result(problem, W, b, R, options, clock, it.steps, status)
@@ -244,7 +246,7 @@ class _Iterate:
 
     def recentre(self) -> None:
         """Make R the centre; smooth less, the more so the easier the last centre was."""
-        reach = min(_size(self.problem, self.R), 100.0 * self.blocks.reach)
+        reach = min(_size(self.problem, self.R), 100.0 * self.blocks.reach, float(self.blocks.top.max()))
         if reach <= 3.0 * self.blocks.reach:  # else a longer reach sharpens enough
             self.width *= 0.1 if self.effort <= 2 else 0.2 if self.effort <= 5 else 1.0
             self.width = max(self.width, LEAST_WIDTH)
