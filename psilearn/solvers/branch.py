@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..kernels import tree
-from ..kernels.ascent import SOLVED, ascend, load_basis, make_basis, make_terms
+from ..kernels.ascent import SOLVED, ascend, make_basis, make_terms
 from ..kernels.pieces import FREE, GONE, IN
 from ..losses import Loss
 from ..result import Status
@@ -69,7 +69,6 @@ def solve_fixed(model: tree.Model, work: tree.Work, state: NDArray[np.int8], cut
     work.state[:] = state
     work.alpha[:] = 0.0
     tree.fill_terms(model, work)
-    load_basis(model.a, model.y, work.alpha, work.w, work.b, work.terms, work.basis)
     limit = 40 * model.y.size + 400
     return ascend(model.a, model.y, work.alpha, work.w, work.b, work.u, work.terms, work.basis, cutoff, limit)
 
@@ -124,7 +123,7 @@ def first_incumbent(model: tree.Model, points: Sequence[tuple[Array, float]]) ->
         starts.append(work.u.copy())
     for margins in starts:
         search.alpha[:] = 0.0
-        tree.local_search(model, best, search, margins, 10)
+        tree.local_search(model, best, search, margins)
     return best, search
 
 
