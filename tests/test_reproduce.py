@@ -26,6 +26,7 @@ from psilearn.reproduce import (
     compare,
     execute,
     main,
+    rebuild,
     run,
     summarise,
     verdict,
@@ -239,6 +240,26 @@ def test_pages_need_only_the_results(tmp_path):
     main(["toy/svm"], reps=3, store=store, out=out, known=toys.KNOWN, n_jobs=1)
     summary = Summary.load(out / "results" / "toy-svm.json")
     assert summary == summarise(toys.svm, toys.svm.tasks(3), Store(store))
+
+
+def test_pages_are_rebuilt_from_the_results(tmp_path):
+    store, out = tmp_path / "store.sqlite", tmp_path / "out"
+    main(["toy/svm"], reps=3, store=store, out=out, known=toys.KNOWN, n_jobs=1)
+    pages = {path: path.read_bytes() for path in sorted(out.glob("*.*"))}
+    assert {path.suffix for path in pages} == {".md", ".html", ".png"}
+    for path in pages:
+        path.unlink()
+    rebuild(toys.KNOWN.values(), out)
+    assert {path: path.read_bytes() for path in sorted(out.glob("*.*"))} == pages
+
+
+def test_a_short_run_does_not_hide_a_longer_one(tmp_path):
+    arguments = {"store": tmp_path / "store.sqlite", "out": tmp_path / "out", "known": toys.KNOWN, "n_jobs": 1}
+    main(["toy/svm"], reps=5, **arguments)
+    main(["toy/svm"], reps=1, **arguments)
+    summary = Summary.load(tmp_path / "out" / "results" / "toy-svm.json")
+    assert summary.replications == 5
+    assert summary.n_tasks == 10
 
 
 def test_usage(tmp_path, capsys):

@@ -116,15 +116,14 @@ def verdict(experiment: Experiment, summary: Summary, rows: list[Row]) -> list[s
     """Return the verdict in sentences: the judgement, its power, the reasons where figures part, the claims."""
     sentences = [_headline(experiment, summary, rows)]
     judged = [row for row in rows if row.z is not None]
-    errors = [row.se for row in judged if row.se]
+    blind = [LIMIT * row.se / abs(row.published) for row in judged if row.se and row.published]
     missing = sum(row.ours is None for row in rows)
     if missing and len(rows) > missing:
         sentences.append(f"{missing} of the {len(rows)} printed figures were not computed.")
-    if errors and summary.replications < experiment.replications:
-        seen = LIMIT * float(np.median(errors))
+    if blind and summary.replications < experiment.replications:
         sentences.append(
-            f"Computed with {summary.replications} of the paper's {experiment.replications} replications: "
-            f"differences below about {seen:.2g} would go unseen."
+            f"Computed with {summary.replications} of the paper's {experiment.replications} replications: in half of "
+            f"the figures a difference of less than {float(np.median(blind)):.0%} would go unseen."
         )
     for reason in experiment.reasons:
         if any(row.parts and reason.applies(row.settings, row.measure) for row in rows):
