@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .coordinates import Coordinates
-from .kernels import hinge_qp, vertices
+from .kernels import hinge_qp, nodes, vertices
+from .kernels.polyhedron import Polyhedron
 
 Array = NDArray[np.float64]
 
@@ -99,3 +100,26 @@ class Truncation:
             A, tau, first, c, np.zeros(at.p), at.curvature, *self.box, theta, tol, np.inf, 60
         )
         return float(bound)
+
+    def relaxed_tangent(self, theta: Array, node_kinks: Array, node_coef: Array) -> tuple[float, Array]:
+        """Return value and subgradient of R = P + the convex envelopes of the losses given by :meth:`envelopes`."""
+        q = self.at.curvature
+        scores = self.rows @ theta
+        rival = scores.argmin(axis=1)
+        short = node_kinks - scores[np.arange(len(rival)), rival][:, None]
+        weight = np.where(short > 0, node_coef, 0.0)
+        value = 0.5 * float(q @ theta**2) + float(np.sum(weight * short))
+        slope = q * theta - weight.sum(axis=1) @ self.rows[np.arange(len(rival)), rival]
+        rows, price = self.absolute_rows
+        active = rows @ theta < 0
+        value -= float(price[active] @ (rows[active] @ theta))
+        return value, slope - price[active] @ rows[active]
+
+    def envelopes(self, low: Array) -> tuple[Array, Array]:
+        """Kinks and coefficients of the convex envelopes of the losses where margins are at least ``low``."""
+        problem = self.at.problem
+        return nodes.envelopes(low, problem.costs, self.kinks, self.slopes, problem.loss.t, problem.loss.cap)
+
+    def raise_margins(self, cone: Polyhedron, low: Array) -> None:
+        """Raise ``low`` to the least margins over a polyhedron."""
+        nodes.lowest_margins(cone.points, cone.alive, cone.top, self.rows, low)

@@ -48,36 +48,37 @@ def envelope(low, high, kinks, slopes, t, cap, out_kinks, out_coef):
     ``out_kinks`` and coefficients ``out_coef`` (one more than g has) plus the returned constant.
     """
     K = kinks.size
+    out_kinks[:K] = kinks
+    out_kinks[K] = t
+    out_coef[:] = 0.0
+    if low == -np.inf:  # only a constant lies below a bounded function on a half-line
+        return _g(high, kinks, slopes)
     best_x, best_slope = t, -1.0
     for m in range(K + 2):
         x = t if m == K else (high if m == K + 1 else kinks[m])
-        if x < t or x > high:
+        if x < t or x > high or x == np.inf:
             continue
         slope = (cap - _g(x, kinks, slopes)) / (x - low)
         if slope > best_slope:
             best_x, best_slope = x, slope
-    constant = 0.0
-    beyond = 0.0
-    for m in range(K):
-        out_kinks[m] = kinks[m]
-        if best_x >= high:
-            out_coef[m] = 0.0
-        else:
-            out_coef[m] = slopes[m] if kinks[m] > best_x else 0.0
-            beyond += out_coef[m]
-    if best_x >= high:
-        constant = _g(high, kinks, slopes)
     out_kinks[K] = best_x
-    out_coef[K] = max(best_slope - beyond, 0.0)
-    return constant
+    out_coef[K] = best_slope
+    if best_x >= high:
+        return _g(high, kinks, slopes)
+    for m in range(K):
+        if kinks[m] > best_x:
+            out_coef[m] = slopes[m]
+            out_coef[K] -= slopes[m]
+    out_coef[K] = max(out_coef[K], 0.0)
+    return 0.0
 
 
 @njit(cache=True, nogil=True)
 def relax(rows, cost, kinks, slopes, t, cap, has_jump, is_intercept, reach, lower, upper, state):
     """Decide what the box decides (``state`` is updated) and relax the rest.
 
-    Returns (node_kinks, node_coef, floor, constant, cheap): hinges per sample, hard lower limits of margins, the constant,
-    and a bound on the losses alone from the ranges of the margins (inf: the node is empty).
+    Returns (node_kinks, node_coef, floor, constant, cheap): hinges per sample, hard lower limits of margins, the
+    constant, and a bound on the losses alone from the ranges of the margins (inf: the node is empty).
     """
     n, K = rows.shape[0], kinks.size
     node_kinks, node_coef = np.zeros((n, K + 1)), np.zeros((n, K + 1))
@@ -116,6 +117,37 @@ def relax(rows, cost, kinks, slopes, t, cap, has_jump, is_intercept, reach, lowe
 
 
 @njit(cache=True, nogil=True)
+def envelopes(low, cost, kinks, slopes, t, cap):
+    """Kinks and coefficients, each (n, K + 1), of the convex envelopes of cost_i times the loss on [low_i, inf)."""
+    n, K = low.size, kinks.size
+    node_kinks, node_coef = np.zeros((n, K + 1)), np.zeros((n, K + 1))
+    for i in range(n):
+        if low[i] < t:
+            envelope(low[i], np.inf, kinks, slopes, t, cap, node_kinks[i], node_coef[i])
+        else:
+            node_kinks[i, :K] = kinks
+            node_coef[i, :K] = slopes
+        node_coef[i] *= cost[i]
+    return node_kinks, node_coef
+
+
+@njit(cache=True, nogil=True)
+def lowest_margins(points, alive, top, rows, low):
+    """Raise ``low`` to the least margins over the live vertices (t, theta): exact over their convex hull."""
+    n, n_rivals, p = rows.shape
+    for i in range(n):
+        least = np.inf
+        for v in range(top):
+            if alive[v]:
+                for r in range(n_rivals):
+                    f = 0.0
+                    for l in range(p):
+                        f += rows[i, r, l] * points[v, l + 1]
+                    least = min(least, f)
+        low[i] = max(low[i], least - 1e-9 * (1.0 + abs(least)))
+
+
+@njit(cache=True, nogil=True)
 def _box_rows(lower, upper, extra_rows, extra_cost):
     """The further hinges followed by the sides of the box as hard constraints."""
     p, extra = lower.size, extra_cost.size
@@ -135,8 +167,8 @@ def _shrink(A, tau, alpha, q, lower, upper, slackness):
     """Tighten the box by strong convexity.
 
     For theta in the node with value <= U the Lagrangian at alpha gives
-    sum_l 1/2 q_l (theta_l - v_l / q_l)^2 <= U - D, v = A'alpha, D the dual value over the box of the unpenalised and over
-    all of R of the penalised coordinates; ``slackness`` is U minus the constant of the node.
+    sum_l 1/2 q_l (theta_l - v_l / q_l)^2 <= U - D, v = A'alpha, D the dual value over the box of the unpenalised and
+    over all of R of the penalised coordinates; ``slackness`` is U minus the constant of the node.
     """
     p = q.size
     v = np.zeros(p)
