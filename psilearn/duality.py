@@ -83,7 +83,9 @@ def _balancing_flow(
     """Cheapest (lower, lift), each (k, k), in units of ``size``, that removes the surplus of the columns."""
     k = surplus.size
     held = np.array([A[m].sum(axis=0) for m in members]) / size
-    room = np.array([slack[m].sum() for m in members]) / size
+    room = np.minimum(
+        np.array([slack[m].sum() for m in members]) / size, 10.0 * k
+    )  # larger is unusable, and ill scaled
     pairs = [(a, j) for a in range(k) for j in range(k) if a != j]
     effect = np.zeros((k, len(pairs)))  # of lifting A_ij, i in class a, on the column sums
     for p, (a, j) in enumerate(pairs):

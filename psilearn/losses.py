@@ -76,6 +76,16 @@ class Loss:
         """The same hinges without truncation."""
         return self if self.is_convex else ConvexHinges(self.hinges)
 
+    @property
+    def continuous_surrogate(self) -> Loss:
+        """A continuous loss with the same cap: hinges made steeper until they meet it (psi becomes psi with a = 2)."""
+        if self.is_continuous:
+            return self
+        if not self.hinges:
+            return Truncated(((self.cap, self.t),), self.t - 1.0, self.cap)
+        factor = self.cap / float(self.convex_value(self.t))
+        return Truncated(tuple((factor * c, t) for c, t in self.hinges), self.t, self.cap)
+
     def convex_value(self, u: ArrayLike) -> NDArray[np.float64]:
         """Evaluate g(u) = sum_k c_k (t_k - u)_+."""
         u = np.asarray(u, dtype=np.float64)
@@ -130,6 +140,19 @@ class ConvexHinges(Loss):
     def normal_form(self) -> NormalForm:
         """State the numbers."""
         return NormalForm(tuple(self.pieces))
+
+
+@dataclass(frozen=True)
+class Truncated(Loss):
+    """Any member of the normal form, by its numbers."""
+
+    pieces: tuple[tuple[float, float], ...]
+    at: float
+    height: float
+
+    def normal_form(self) -> NormalForm:
+        """State the numbers."""
+        return NormalForm(tuple(self.pieces), self.at, self.height)
 
 
 @dataclass(frozen=True)

@@ -149,8 +149,10 @@ class Problem:
         infeasible R is first repaired, so the bound holds whatever comes in; a bad R only makes it weak.
         """
         feasible = self.repaired_multipliers(R)
-        if feasible is None:
-            return -np.inf
+        return -np.inf if feasible is None else self.bound_of(feasible)
+
+    def bound_of(self, feasible: NDArray[np.float64]) -> float:
+        """Evaluate D at multipliers that :meth:`repaired_multipliers` returned."""
         alpha = feasible[:, 0] * self.signs if self.n_classes == 2 else feasible[np.arange(self.n), self.y]
         gain = float(np.sum(self.loss.dual_gain(alpha, self.costs)))
         return gain - self._conjugate(feasible if self.tilt is None else feasible - self.tilt) + self.offset
@@ -186,13 +188,13 @@ class Problem:
         return centre + theta * (R - centre)
 
     def _conjugate(self, R: NDArray[np.float64]) -> float:
-        """Evaluate P* at sum_i R_i x_i; for kernels (l2 only) in the RKHS norm."""
-        V = self.space.combine(R)
-        if self.is_kernel:
-            V0 = V - V.mean(axis=0) if self.n_classes > 2 else V
-            return self.space.inner(V0, V0) / (2.0 * self.penalty.l2)
+        """Evaluate P* at sum_i R_i x_i; for kernels (l2 only) in the RKHS norm (rows of R sum to zero: no shift)."""
         if self.penalty.l2 == 0:  # feasible by construction of _shrunk, up to rounding
             return 0.0
+        V = self.space.combine(R)
+        if self.is_kernel:
+            V = V / self.penalty.l2
+            return 0.5 * self.penalty.l2 * self.space.inner(V, V)
         return self.penalty.conjugate(V)
 
     @cached_property

@@ -23,6 +23,7 @@ class Status(enum.StrEnum):
     TIME_LIMIT = "time limit"
     ITERATION_LIMIT = "iteration limit"
     INTERRUPTED = "interrupted"
+    HEURISTIC = "heuristic"  # a feasible solution of a loss that jumps; no claim at all
     STALLED = "stalled"  # numerical precision is exhausted above the asked tolerance
 
 

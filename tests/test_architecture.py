@@ -11,6 +11,8 @@ from psilearn.solvers.registry import SOLVERS
 
 ROOT = Path(__file__).parent.parent / "psilearn"
 
+SPINE = {"problem", "losses", "penalties", "spaces", "result", "duality"}
+
 #: Room -> rooms it may import. A room not listed may import anything.
 MAY_IMPORT = {
     "losses": set(),
@@ -22,7 +24,8 @@ MAY_IMPORT = {
     "result": {"problem"},
     "programs": {"programs", "kernels"},
     "coordinates": {"problem", "spaces", "penalties", "losses"},
-    "solvers": {"coordinates", "solvers", "programs", "kernels", "problem", "losses", "penalties", "spaces", "result", "duality"},
+    "risk": {"kernels", "problem", "spaces"},
+    "solvers": {"solvers", "programs", "kernels", "risk", "coordinates", *SPINE},
 }
 ENGINES = {"highspy", "pyscipopt", "gurobipy"}
 

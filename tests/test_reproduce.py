@@ -13,10 +13,23 @@ from pathlib import Path
 import numpy as np
 import pytest
 import reproduce_toys as toys
+from scipy import stats
 from sklearn.svm import SVC
 
 from psilearn.datasets import make_disk
-from psilearn.reproduce import Ordering, Published, Store, Summary, compare, execute, main, run, summarise, verdict
+from psilearn.reproduce import (
+    Ordering,
+    Published,
+    Ratio,
+    Store,
+    Summary,
+    compare,
+    execute,
+    main,
+    run,
+    summarise,
+    verdict,
+)
 from psilearn.reproduce.compare import judge
 from psilearn.reproduce.summary import Cell, Difference
 
@@ -204,7 +217,7 @@ def test_main_from_names_to_pages(tmp_path, capsys):
         "| C 1000.0 | vectors | not printed |",
         "a large C errs less: ",
         "toy-svm.png",
-        "| C 1.0 | undefined | undefined |",
+        "| setting | undefined | vectors |",
     ):
         assert expected in page, expected
     assert "must not be shown" not in page
@@ -213,7 +226,10 @@ def test_main_from_names_to_pages(tmp_path, capsys):
     assert "http" not in html.replace("https://", "http://").split("<body>")[0]
     index = (tmp_path / "out" / "index.md").read_text()
     assert "[toy/also](toy-also.md)" in index
-    assert "| toy/slow | takes a moment | not computed yet |" in index
+    assert "Of 5 tables and figures 1 do not reproduce, 1 have no printed number to compare with, 3 are not" in index
+    assert "without 3 experiments whose cost is not known yet" in index
+    assert "<code>psilearn reproduce NAME</code>" in (tmp_path / "out" / "index.html").read_text()
+    assert "| toy/slow | takes a moment | Not computed yet. |" in index
     assert json.loads((tmp_path / "out" / "results" / "toy-svm.json").read_text())["replications"] == 3
     capsys.readouterr()
 
@@ -234,32 +250,94 @@ def test_usage(tmp_path, capsys):
     assert "at least 1" in capsys.readouterr().err
 
 
-def summary_of(values, measure="error"):
-    """A summary of one cell with these replicates."""
-    cell = Cell({"C": 1.0}, measure, len(values), float(np.mean(values)), float(np.std(values, ddof=1)))
-    return Summary("toy/svm", [cell], replications=len(values))
+def test_what_cannot_be_run_is_one_sentence(tmp_path, capsys, monkeypatch):
+    arguments = {"out": tmp_path / "out", "known": toys.KNOWN, "n_jobs": 1}
+    (tmp_path / "file").write_text("no folder")
+    assert main(["toy/svm"], store=tmp_path / "file" / "store.sqlite", **arguments) == 1
+    assert capsys.readouterr().err.startswith("cannot reproduce: ")
+    (tmp_path / "no.sqlite").write_text("no database, but long enough to be taken for one" * 99)
+    assert main(["toy/svm"], store=tmp_path / "no.sqlite", **arguments) == 1
+    assert "not a database" in capsys.readouterr().err
+    monkeypatch.setattr("psilearn.reproduce.runner.CONNECT_SECONDS", 0.2)
+    assert main(["toy/svm"], store=tmp_path / "s.sqlite", cluster="tcp://127.0.0.1:9", **arguments) == 1
+    assert "no dask scheduler answers" in capsys.readouterr().err
 
 
-def test_z_scores():
-    summary = summary_of([0.1, 0.2, 0.3, 0.4])
-    sd, mean = np.std([0.1, 0.2, 0.3, 0.4], ddof=1), 0.25
-    cases = {
-        (None, None): math.hypot(sd / 2, sd / np.sqrt(8)),
-        (0.08, None): math.hypot(sd / 2, 0.08 / np.sqrt(8)),
-        (None, 0.01): math.hypot(sd / 2, 0.01),
-    }
-    for (published_sd, published_se), total in cases.items():
-        figure = Published({"C": 1.0}, "error", 0.1, sd=published_sd, se=published_se)
-        (row,) = compare(toys.svm.__class__(**{**vars(toys.svm), "published": [figure]}), summary)
-        assert row.z == pytest.approx((mean - 0.1) / total)
+def test_an_interrupt_keeps_what_is_finished(tmp_path, capsys, monkeypatch):
+    done = []
+
+    def execute_two(task):
+        if len(done) == 2:
+            raise KeyboardInterrupt
+        done.append(task)
+        return execute(task)
+
+    monkeypatch.setattr("psilearn.reproduce.runner.execute", execute_two)
+    path = tmp_path / "store.sqlite"
+    assert main(["toy/svm"], store=path, out=tmp_path, known=toys.KNOWN, n_jobs=1) == 1
+    assert "interrupted" in capsys.readouterr().err
+    assert len(Store(path).finished()) == 2
+    assert Store(path).claim(toys.svm.tasks()[5]), "an interrupted process must give its claims back"
+
+
+def test_ratio_of_averages(tmp_path):
+    ratio = Ratio("quotient", "error", "vectors")
+    experiment = toys.svm.__class__(**{**vars(toys.svm), "ratios": [ratio]})
+    store = Store(tmp_path / "store.sqlite")
+    run(toys.svm.tasks(6), store, n_jobs=1)
+    cell = summarise(experiment, toys.svm.tasks(6), store).get({"C": 1.0}, "quotient")
+    rows = [r.result for r in store.records("toy/svm") if r.settings == '{"C":1.0}']
+    top, bottom = (np.array([row[name] for row in rows]) for name in ("error", "vectors"))
+    assert cell.mean == pytest.approx(top.mean() / bottom.mean())
+    jackknife = [np.delete(top, i).mean() / np.delete(bottom, i).mean() for i in range(6)]
+    assert cell.sd / np.sqrt(6) == pytest.approx(np.sqrt(5 * np.var(jackknife)), rel=0.2)
+
+
+def test_a_deterministic_figure_must_equal_the_printed_one():
+    for printed, words in ((0.25, "Reproduces: all 1 figures equal"), (0.26, "Does not reproduce")):
+        figure = Published({"C": 1.0}, "error", printed)
+        fields = {**vars(toys.svm), "published": [figure], "deterministic": True, "reasons": ()}
+        experiment = toys.svm.__class__(**fields)
+        summary = Summary("toy/svm", [Cell({"C": 1.0}, "error", 1, 0.25, None)], replications=1)
+        assert verdict(experiment, summary, compare(experiment, summary))[0].startswith(words)
+
+
+def z_of(figure, values, **fields):
+    """The z-score of a printed figure against these replicates."""
+    cell = Cell({"C": 1.0}, "error", len(values), float(np.mean(values)), float(np.std(values, ddof=1)))
+    experiment = toys.svm.__class__(**{**vars(toys.svm), "published": [figure], **fields})
+    (row,) = compare(experiment, Summary("toy/svm", [cell], replications=len(values)))
+    return row.z
+
+
+def test_z_scores_against_two_sample_t_tests():
+    values, theirs = [0.1, 0.2, 0.3, 0.5], [0.05, 0.1, 0.02, 0.21, 0.16, 0.11, 0.04, 0.13]
+    mean, sd = np.mean(theirs), np.std(theirs, ddof=1)
+    expected = stats.norm.isf(stats.ttest_ind(values, theirs).pvalue / 2)
+    assert z_of(Published({"C": 1.0}, "error", mean, sd=sd), values) == pytest.approx(expected)
+    assert z_of(Published({"C": 1.0}, "error", mean, se=sd / np.sqrt(8)), values) == pytest.approx(expected)
+    # without a printed spread: ours at the paper's eight replications, three degrees of freedom
+    t = (np.mean(values) - 0.9) / (np.std(values, ddof=1) * np.sqrt(1 / 4 + 1 / 8))
+    expected = stats.norm.ppf(stats.t.cdf(t, 3))
+    assert z_of(Published({"C": 1.0}, "error", 0.9), values) == pytest.approx(expected)
+    single = Published({"C": 1.0}, "error", 0.9)
+    t = (np.mean(values) - 0.9) / (np.std(values, ddof=1) * np.sqrt(1 / 4 + 1))
+    assert z_of(single, values, printed_from=1) == pytest.approx(stats.norm.ppf(stats.t.cdf(t, 3)))
+
+
+def test_two_replications_prove_little():
+    assert abs(z_of(Published({"C": 1.0}, "error", 0.5), [0.10, 0.11])) < 3.0
+    assert z_of(Published({"C": 1.0}, "error", 0.5), [0.1, 0.1]) is None
+    assert z_of(Published({"C": 1.0}, "error", 0.1), [0.1, 0.1]) == 0.0
+    assert z_of(Published({"C": 1.0}, "error", 0.5), [0.1] * 10) == -math.inf
 
 
 def test_verdict_follows_the_figures():
-    figures = [Published({"C": 1.0}, f"m{i}", 0.5, se=0.1) for i in range(20)]
+    figures = [Published({"C": 1.0}, f"m{i}", 0.5, sd=0.1) for i in range(20)]
     experiment = toys.svm.__class__(**{**vars(toys.svm), "published": figures, "reasons": ()})
 
     def words(values):
-        cells = [Cell({"C": 1.0}, f"m{i}", 8, value, 0.0) for i, value in enumerate(values)]
+        cells = [Cell({"C": 1.0}, f"m{i}", 8, value, 0.1) for i, value in enumerate(values)]
         summary = Summary("toy/svm", cells, replications=8)
         return verdict(experiment, summary, compare(experiment, summary))[0]
 

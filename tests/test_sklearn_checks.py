@@ -9,6 +9,7 @@ ESTIMATORS = [
     SVMClassifier(penalty="l1"),
     TruncatedHingeClassifier(),
     PsiClassifier(a=2.0),
+    PsiClassifier(),
     RejectClassifier(),
 ]
 

@@ -29,6 +29,9 @@ from .observations import Observations
 from .oracles import Column, separates
 from .pricing import Pairs
 
+#: Multipliers of the engine below this are rounding noise.
+_NOISE = 1e-9
+
 
 @dataclass(frozen=True)
 class Point:
@@ -130,7 +133,7 @@ class RelaxationMaster:
         """Solve from the last basis."""
         answer = self.session.solve(time_limit)
         m = self.data.y.size
-        dual = np.clip(-answer.row_dual, 0.0, None)
+        dual = np.where(answer.row_dual < -_NOISE, -answer.row_dual, 0.0)
         xi = np.clip(-answer.reduced_cost[:m], 0.0, None) / (1.0 + self.rho)
         has_row = self._observation_row >= 0
         xi[has_row] += dual[self._observation_row[has_row]]

@@ -60,7 +60,7 @@ class MonomialOracle:
     """All monomials up to order ``max_order`` with both signs, priced exactly by branch and bound."""
 
     data: Observations
-    max_order: int | None = 1
+    max_order: int = 1
     order_cost: Sequence[float] | None = None
 
     def __post_init__(self) -> None:

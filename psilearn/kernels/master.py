@@ -42,10 +42,47 @@ def _longest(x, dx):
 
 
 @njit(cache=True, nogil=True)
+def _factor(M, order):
+    """Overwrite M by its LU factors with row interchanges; a vanishing pivot is kept off zero, never an exception."""
+    size = M.shape[0]
+    for k in range(size):
+        pivot = k
+        for r in range(k + 1, size):
+            if abs(M[r, k]) > abs(M[pivot, k]):
+                pivot = r
+        order[k] = pivot
+        if pivot != k:
+            for j in range(size):
+                M[k, j], M[pivot, j] = M[pivot, j], M[k, j]
+        if abs(M[k, k]) < 1e-280:
+            M[k, k] = 1e-280
+        for r in range(k + 1, size):
+            M[r, k] /= M[k, k]
+            factor = M[r, k]
+            for j in range(k + 1, size):
+                M[r, j] -= factor * M[k, j]
+
+
+@njit(cache=True, nogil=True)
+def _back_solve(M, order, x):
+    """Solve in place with the factors of :func:`_factor`."""
+    size = x.size
+    for k in range(size):
+        x[k], x[order[k]] = x[order[k]], x[k]
+    for k in range(size):
+        for r in range(k + 1, size):
+            x[r] -= M[r, k] * x[k]
+    for k in range(size - 1, -1, -1):
+        for j in range(k + 1, size):
+            x[k] -= M[k, j] * x[j]
+        x[k] /= M[k, k]
+
+
+@njit(cache=True, nogil=True)
 def solve_master(A, b, C, q, c, l1, m, mu, centre, tol):
     """Return the minimiser v, the cuts' shares (multipliers, summing to at most C) and a bound below the optimum.
 
-    ``tol`` is the absolute accuracy asked of the value; the bound is -inf if it is not reached.
+    ``tol`` is the absolute accuracy asked of the value.
 
     Rows beyond the cuts hold the other positive pairs: the pair (xi, beta) of the epigraph, and per penalised
     coefficient the pairs of l1 |v| = l1 v + 2 l1 (-v)_+.
@@ -80,9 +117,10 @@ def solve_master(A, b, C, q, c, l1, m, mu, centre, tol):
         A_f = A_f - A[:, last[F] : last[F] + 1]
         Q_f = Q_f + curvature[last[F]]
     system = np.empty((J + F, J + F))
-    rhs_small = np.empty(J + F)
+    da = np.empty(J + F)
+    order = np.empty(J + F, dtype=np.int64)
     held = np.where(q > 1e200, 1e300, 1.0)  # coefficients held at zero have no say in stationarity
-    bound = -np.inf
+    answer, shares, bound = v, y[:J].copy(), -np.inf
     common = np.any(curvature > 0)
     best = np.inf
     dx = np.zeros(x.size)
@@ -100,11 +138,11 @@ def solve_master(A, b, C, q, c, l1, m, mu, centre, tol):
         gradient = q * v + mu * move + linear + alpha @ A
         gradient[kinked] -= a2
         residual = np.dot(np.abs(_project(held, m, gradient)), np.abs(v) + 1e-3)
-        if gap + residual <= tol:
-            bound = value - gap - residual
-            break
-        best = min(best, gap + residual)
-        if gap < 1e-6 * residual or not gap + residual < 1e6 * best:  # precision is exhausted
+        error = gap + residual
+        if error < best:
+            best, answer, shares, bound = error, v, y[:J].copy(), value - error
+        # Stop when it is good enough, or when precision is exhausted (a NaN fails the last comparison).
+        if error <= tol or gap < 1e-6 * residual or not error < 1e6 * best:
             break
         # Curvatures and the small system (I + S K) da = ...
         d = alpha / s
@@ -127,6 +165,7 @@ def solve_master(A, b, C, q, c, l1, m, mu, centre, tol):
         system[J:, J:] = Q_f
         for f in range(F):
             system[J + f, J + f] += 1e-12 + 1e-14 * np.dot(d, A_f[:, f] ** 2)
+        _factor(system, order)
         r_s = s - (x[J] - Av)
         r_C = alpha.sum() + y[J] - C
         r_s2 = s2 - (v[kinked] + slack)
@@ -145,11 +184,11 @@ def solve_master(A, b, C, q, c, l1, m, mu, centre, tol):
             rhs[kinked] += h2 - d2 * kappa2
             base = _project(diagonal, m, rhs)
             M = A @ base
-            rhs_small[:J] = offset + d * M - d * (np.dot(d, M) / total)
-            rhs_small[J:] = rhs[last[:F]]
+            da[:J] = offset + d * M - d * (np.dot(d, M) / total)
+            da[J:] = rhs[last[:F]]
             if m > 1:
-                rhs_small[J:] -= rhs[last[F]]
-            da = np.linalg.solve(system, rhs_small)
+                da[J:] -= rhs[last[F]]
+            _back_solve(system, order, da)
             dv = base - da[:J] @ GA
             dv[last[:F]] = da[J:]
             if m > 1:
@@ -170,4 +209,4 @@ def solve_master(A, b, C, q, c, l1, m, mu, centre, tol):
         v = v + primal * dv
         x = x + primal * dx
         y = y + dual * dy
-    return v, y[:J].copy(), bound
+    return answer, shares, bound

@@ -1,21 +1,23 @@
 """Sequential minimal optimisation along cycles of the class graph.
 
-The dual multipliers R (k, n) of k classes live, sample by sample, on R_{y_i i} = alpha_i, R_ji <= 0 for j != y_i, columns
-of R summing to zero, and every class's sum over the samples is fixed, because the intercepts are free. Sample i can
-shift weight along an *arc* a <- b: R_ai rises, R_bi falls. The class sums stay put iff the arcs of all samples form
+The dual multipliers R (k, n) of k classes obey, sample by sample, R_ai = alpha_i for the own class a = y_i, R_ai <= 0
+for the others, sum_a R_ai = 0; and every class's sum over samples is fixed, because the intercepts are free. Sample i
+can shift weight along an *arc* a <- b: R_ai rises, R_bi falls. The class sums stay put iff the arcs of all samples form
 cycles of the graph whose nodes are the classes; pairs of samples (cycles of length two) alone can stall if k > 2.
 
     W_ab = max_i (up_ai - G_ai) - (down_bi - G_bi)
 
-is the steepest descent along a <- b, with G = K (R - tilt) / l2 the scores without intercepts and up, down the one-sided
-slopes of the dual gain. R is optimal iff no cycle has positive weight, iff intercepts b with W_ab <= b_a - b_b exist.
+is the steepest descent along a <- b, with G = K (R - tilt) / l2 the scores without intercepts and up, down the
+one-sided slopes of the dual gain. R is optimal iff no cycle has positive weight, that is, iff there are intercepts b
+with W_ab <= b_a - b_b.
 """
 
 import numpy as np
 from numba import njit
 
 BIG = 1e300  # the price of a forbidden arc; finite, so that differences stay numbers
-_BLOCK = 64  # samples compared at a time; the loop over a block is a vector instruction
+_LANES = 32
+_STAY = 4  # moves on a pair of classes before all arcs are compared again
 _RELATIVE_ZERO = 1e-13  # distance to a kink of the gain, relative to the box, that counts as on it
 
 
@@ -69,48 +71,51 @@ def _room(i, label, a, b, R, cost, c):
     return min(-R[a, i], R[b, i] - below) if b == label else -R[a, i]
 
 
-@njit(cache=True, nogil=True, fastmath={"nnan", "nsz", "contract"})
-def _best_arc(up, down, G, a, b):
-    """Return W_ab and the sample that attains it."""
-    n = G.shape[1]
-    up_a, G_a, down_b, G_b = up[a], G[a], down[b], G[b]
-    best, where = -np.inf, 0
-    for start in range(0, n, _BLOCK):
-        stop = min(start + _BLOCK, n)
-        top = -np.inf
-        for i in range(start, stop):
-            top = max(top, (up_a[i] - G_a[i]) - (down_b[i] - G_b[i]))
-        if top > best:
-            best, where = top, start
-    for i in range(where, min(where + _BLOCK, n)):
-        if (up_a[i] - G_a[i]) - (down_b[i] - G_b[i]) == best:
-            return best, i
-    return best, where
-
-
-@njit(cache=True, nogil=True, fastmath={"nnan", "nsz", "contract"})
-def _best_partner(up, down, G, a, b, weight, row, diagonal, i, floor):
-    """Return the sample p on a <- b whose pair with sample i, of arc weight ``weight``, promises the largest fall."""
-    n = G.shape[1]
-    up_a, G_a, down_b, G_b = up[a], G[a], down[b], G[b]
-    own = diagonal[i]
-    best, where = 0.0, -1
-    gains = np.empty(_BLOCK)
-    for start in range(0, n, _BLOCK):
-        stop = min(start + _BLOCK, n)
-        top = 0.0
-        for p in range(start, stop):
-            slope = max(weight + ((up_a[p] - G_a[p]) - (down_b[p] - G_b[p])), 0.0)
-            gain = slope * slope / max(own + diagonal[p] - 2.0 * row[p], floor)
-            gains[p - start] = gain
-            top = max(top, gain)
-        if top > best:
-            best = top
-            for p in range(start, stop):
-                if gains[p - start] == top:
-                    where = p
-                    break
+@njit(cache=True, nogil=True)
+def _argmax(values):
+    """Index of the largest value; lanes compared side by side become vector instructions, which np.argmax does not."""
+    whole = values.size - values.size % _LANES
+    lanes = np.full(_LANES, -np.inf)
+    for start in range(0, whole, _LANES):
+        block = values[start : start + _LANES]
+        for j in range(_LANES):
+            lanes[j] = block[j] if block[j] > lanes[j] else lanes[j]
+    lane = 0
+    for j in range(1, _LANES):
+        if lanes[j] > lanes[lane]:
+            lane = j
+    best, where = lanes[lane], lane
+    while where < whole and values[where] != best:
+        where += _LANES
+    for i in range(whole, values.size):
+        if values[i] > best:
+            best, where = values[i], i
     return where
+
+
+@njit(cache=True, nogil=True)
+def _best_arc(up, down, G, a, b, scratch):
+    """Return W_ab and the sample that attains it."""
+    up_a, G_a, down_b, G_b = up[a], G[a], down[b], G[b]
+    for i in range(scratch.size):
+        scratch[i] = (up_a[i] - G_a[i]) - (down_b[i] - G_b[i])
+    i = _argmax(scratch)
+    return scratch[i], i
+
+
+@njit(cache=True, nogil=True)
+def _best_partner(up, down, G, a, b, weight, row, diagonal, own, floor, scratch):
+    """Return the sample on a <- b that promises the largest fall together with one of arc weight ``weight``.
+
+    The fall of a pair is slope^2 / (2 curvature); ``row`` and ``own`` are the first sample's kernel values.
+    """
+    up_a, G_a, down_b, G_b = up[a], G[a], down[b], G[b]
+    for p in range(scratch.size):
+        slope = weight + ((up_a[p] - G_a[p]) - (down_b[p] - G_b[p]))
+        slope = slope if slope > 0.0 else 0.0
+        bend = own + diagonal[p] - 2.0 * row[p]
+        scratch[p] = slope * slope / (bend if bend > floor else floor)
+    return _argmax(scratch)
 
 
 @njit(cache=True, nogil=True)
@@ -173,11 +178,12 @@ def steepest_cycle(W, mu, cycle):
 def arc_weights(up, down, G, W, samples):
     """Fill W and the samples that attain it, all arcs."""
     k = W.shape[0]
+    scratch = np.empty(G.shape[1])
     for a in range(k):
         W[a, a] = 0.0
         for b in range(k):
             if a != b:
-                W[a, b], samples[a, b] = _best_arc(up, down, G, a, b)
+                W[a, b], samples[a, b] = _best_arc(up, down, G, a, b, scratch)
 
 
 @njit(cache=True, nogil=True)
@@ -194,73 +200,120 @@ def add_rows(K, rows, steps, G):
 
 
 @njit(cache=True, nogil=True)
-def _curvature(K, diagonal, chosen, length):
-    """Second derivative along a cycle: in each class one sample rises and the one before falls."""
-    total = 0.0
-    for l in range(length):
-        i, p = chosen[l], chosen[l - 1 if l > 0 else length - 1]
-        total += diagonal[i] + diagonal[p] - 2.0 * K[i, p]
-    return total
+def rebalance(K, inverse_l2, y, cost, c, t, R, G, missing):
+    """Move R (and G with it) until the class sums have changed by ``missing``, each time along the best arc.
 
-
-@njit(cache=True, nogil=True, fastmath={"contract"})
-def descend(K, inverse_l2, y, cost, c, t, R, G, mu, max_iter):
-    """Move R (and G with it) along cycles until every cycle's mean weight is at most mu, or max_iter moves are made.
-
-    Returns the number of moves and whether the goal was reached.
+    No step is longer than half a box, so that many samples share a large change. Returns False if no arc is left.
     """
     k, n = R.shape
     up, down = np.empty((k, n)), np.empty((k, n))
     price_all(y, R, cost, c, t, up, down)
-    diagonal = np.empty(n)
+    scratch = np.empty(n)
+    negligible = 1e-15 * cost.sum() * c.sum()
+    for _ in range(100 * n):
+        a, b = np.argmax(missing), np.argmin(missing)
+        amount = min(missing[a], -missing[b])
+        if amount <= negligible:
+            return True
+        weight, i = _best_arc(up, down, G, a, b, scratch)
+        if weight < -0.5 * BIG:
+            return False
+        step = min(amount, _room(i, y[i], a, b, R, cost, c), 0.5 * cost[i] * c.sum())
+        R[a, i] += step
+        R[b, i] -= step
+        missing[a] -= step
+        missing[b] += step
+        row, change = K[i], step * inverse_l2
+        for q in range(n):
+            G[a, q] += change * row[q]
+            G[b, q] -= change * row[q]
+        price_sample(i, y[i], R, cost, c, t, up, down)
+    return False
+
+
+@njit(cache=True, nogil=True)
+def _row(K, members, i, block, known):
+    """Kernel values of the i-th member with all members, gathered when first asked for."""
+    if not known[i]:
+        known[i] = True
+        source, target = K[members[i]], block[i]
+        for q in range(members.size):
+            target[q] = source[members[q]]
+    return block[i]
+
+
+@njit(cache=True, nogil=True)
+def _move(cycle, chosen, length, weight, kernel, inverse_l2, y, cost, c, t, R, G, up, down):
+    """Move the chosen samples along a cycle to the minimum, or to the first kink or bound."""
+    K, members, block, known = kernel
+    bend, limit = 0.0, np.inf
+    for l in range(length):
+        i, before = chosen[l], chosen[l - 1 if l > 0 else length - 1]
+        row_i, row_p = _row(K, members, i, block, known), _row(K, members, before, block, known)
+        bend += row_i[i] + row_p[before] - 2.0 * row_i[before]
+        limit = min(limit, _room(i, y[i], cycle[l], cycle[(l + 1) % length], R, cost, c))
+    bend *= inverse_l2
+    step = max(min(weight / bend, limit) if bend > 0.0 else limit, 0.0)
+    change = step * inverse_l2
+    for l in range(length):
+        i, before = chosen[l], chosen[l - 1 if l > 0 else length - 1]
+        R[cycle[l], i] += step
+        R[cycle[(l + 1) % length], i] -= step
+        row_i, row_p, target = block[i], block[before], G[cycle[l]]
+        for q in range(target.size):
+            target[q] += change * (row_i[q] - row_p[q])
+    for l in range(length):
+        price_sample(chosen[l], y[chosen[l]], R, cost, c, t, up, down)
+
+
+@njit(cache=True, nogil=True)
+def descend(K, members, inverse_l2, y, cost, c, t, R, G, mu, max_iter):
+    """Move R (and G with it) along cycles until every cycle's mean weight is at most mu, or max_iter moves are made.
+
+    All arrays but K describe the ``members``, the samples that may move. A pair of classes is worked on for a few moves
+    before the other arcs are looked at again. Returns the number of moves.
+    """
+    k, n = R.shape
+    up, down, scratch, diagonal = np.empty((k, n)), np.empty((k, n)), np.empty(n), np.empty(n)
+    price_all(y, R, cost, c, t, up, down)
     for i in range(n):
-        diagonal[i] = K[i, i]
+        diagonal[i] = K[members[i], members[i]]
     floor = 1e-12 * max(np.abs(diagonal).max(), 1e-300)
+    kernel = (K, members, np.empty((n, n)), np.zeros(n, np.bool_))
     W, samples = np.empty((k, k)), np.empty((k, k), np.int64)
     cycle, chosen = np.empty(k, np.int64), np.empty(k, np.int64)
     arc_weights(up, down, G, W, samples)
-    for move in range(max_iter):
+    moves = 0
+    while moves < max_iter:
         length, weight = steepest_cycle(W, mu, cycle)
         if length == 0:
-            return move, True
+            break
         for l in range(length):
             chosen[l] = samples[cycle[l], cycle[(l + 1) % length]]
-        if length == 2:
-            a, b = cycle[0], cycle[1]
-            if W[b, a] > W[a, b]:
-                a, b = b, a
-            cycle[0], cycle[1] = a, b
-            i = samples[a, b]
-            p = _best_partner(up, down, G, b, a, W[a, b], K[i], diagonal, i, floor)
-            chosen[0], chosen[1] = i, p if p >= 0 else samples[b, a]
-            p = chosen[1]
-            weight = W[a, b] + (up[b, p] - G[b, p]) - (down[a, p] - G[a, p])
-        bend = _curvature(K, diagonal, chosen, length) * inverse_l2
-        step = weight / bend if bend > floor * inverse_l2 else np.inf
-        limit, tight = np.inf, 0
-        for l in range(length):
-            room = _room(chosen[l], y[chosen[l]], cycle[l], cycle[(l + 1) % length], R, cost, c)
-            if room < limit:
-                limit, tight = room, l
-        step = max(min(step, limit), 0.0)
-        for l in range(length):
-            a, b, i = cycle[l], cycle[(l + 1) % length], chosen[l]
-            before = chosen[l - 1 if l > 0 else length - 1]
-            if step > 0.0:
-                R[a, i] += step
-                R[b, i] -= step
-            row_i, row_p, target = K[i], K[before], G[a]
-            change = step * inverse_l2
-            for q in range(n):
-                target[q] += change * (row_i[q] - row_p[q])
-        for l in range(length):
-            price_sample(chosen[l], y[chosen[l]], R, cost, c, t, up, down)
-        for a in range(k):
-            for b in range(k):
-                if a != b:
-                    touched = False
-                    for l in range(length):
-                        touched = touched or cycle[l] == a or cycle[l] == b
-                    if touched:
-                        W[a, b], samples[a, b] = _best_arc(up, down, G, a, b)
-    return max_iter, False
+        goal = weight if length > 2 else 0.5 * weight
+        for _ in range(_STAY if k > 2 else 1):
+            if length == 2:
+                a, b = cycle[0], cycle[1]
+                row = _row(K, members, chosen[0], kernel[2], kernel[3])
+                own = diagonal[chosen[0]]
+                p = _best_partner(up, down, G, b, a, W[a, b], row, diagonal, own, floor, scratch)
+                chosen[1] = p
+                weight = W[a, b] + ((up[b, p] - G[b, p]) - (down[a, p] - G[a, p]))
+            _move(cycle, chosen, length, weight, kernel, inverse_l2, y, cost, c, t, R, G, up, down)
+            moves += 1
+            if length > 2:
+                break
+            for l in range(2):
+                r, s = cycle[l], cycle[1 - l]
+                W[r, s], samples[r, s] = _best_arc(up, down, G, r, s, scratch)
+            chosen[0] = samples[a, b]
+            if W[a, b] + W[b, a] < goal:
+                break
+        for r in range(k if k > 2 else 0):
+            for s in range(k):
+                touched = False
+                for l in range(length):
+                    touched = touched or cycle[l] == r or cycle[l] == s
+                if touched and r != s:
+                    W[r, s], samples[r, s] = _best_arc(up, down, G, r, s, scratch)
+    return moves

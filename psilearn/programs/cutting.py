@@ -1,8 +1,9 @@
 """The cutting-plane model of a penalised risk: its minimum (a lower bound) and its proximal points.
 
-    J_model(v) = 1/2 v'diag(q)v + c'v + sum_d l1_d |v_d| + C max(0, max_r (a_r'v + b_r)),   columns of v sum to zero if m > 1
+    J_model(v) = 1/2 v'diag(q)v + c'v + sum_d l1_d |v_d| + C max(0, max_r (a_r'v + b_r))
 
-The minimum is a linear programme in HiGHS, kept warm, when q = 0, and the small interior point of the kernels otherwise.
+over v of shape (m, width), whose columns sum to zero if m > 1. When q = 0 the minimum is a linear programme in HiGHS,
+kept warm; otherwise, and for proximal points, it is the small interior point of the kernels.
 """
 
 from __future__ import annotations
@@ -17,7 +18,10 @@ from .highs import HighsSession
 Array = NDArray[np.float64]
 
 _ACCURACY = 1e-7  # of the interior point, relative to the objective
+_BOX = 1e5  # bound on coefficients that keeps a model with few cuts bounded, far outside what good scaling needs
+_RIDGE = 1e-9  # curvature of unpenalised coefficients that does the same for the interior point
 FORBIDDEN = 1e290  # curvature that holds a coefficient at zero
+
 
 class CuttingModel:
     """Cuts a_r'v + b_r <= risk(v) under a penalty.
@@ -38,6 +42,7 @@ class CuttingModel:
         self.forbidden = np.isinf(l1)
         self.l1 = np.where(self.forbidden, 0.0, l1)
         self.q = np.where(self.forbidden, FORBIDDEN, q)
+        self.ridge = np.where((self.q == 0) & (self.l1 == 0), _RIDGE, 0.0)
         self.A = np.zeros((0, q.size))
         self.b = np.zeros(0)
         self.idle = np.zeros(0, dtype=np.intp)
@@ -49,9 +54,9 @@ class CuttingModel:
         """State the programme over the risk, the positive and the negative parts; free coefficients are one column."""
         self.session = HighsSession()
         free = (self.l1 == 0) & ~self.forbidden
-        top = np.where(self.forbidden, 0.0, np.inf)
+        top = np.where(self.forbidden, 0.0, _BOX)
         self.session.add_columns(self.C, 0.0, np.inf)
-        self.session.add_columns(self.l1 + self.c, np.where(free, -np.inf, 0.0), top)
+        self.session.add_columns(self.l1 + self.c, np.where(free, -_BOX, 0.0), top)
         self.session.add_columns(self.l1 - self.c, 0.0, np.where(free, 0.0, top))
         if self.m > 1:
             sums = sp.hstack([sp.identity(self.c.size // self.m)] * self.m)
@@ -104,7 +109,11 @@ class CuttingModel:
         return bound, v, shares
 
     def _interior(self, mu: float, centre: Array, tol: float) -> tuple[Array, Array, float]:
-        return solve_master(self.A, self.b, self.C, self.q, self.c, self.l1, self.m, mu, centre, tol)
+        v, shares, bound = solve_master(
+            self.A, self.b, self.C, self.q + self.ridge, self.c, self.l1, self.m, mu, centre, tol
+        )
+        v[self.forbidden] = 0.0
+        return v, shares, bound
 
     def level_point(self, centre: Array, level: float, width: float, scale: float) -> Array:
         """Return the point nearest to the centre among those with J_model <= level, the level met within ``width``.

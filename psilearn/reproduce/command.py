@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,7 +14,7 @@ from .catalogue import catalogue, select
 from .compare import compare, verdict
 from .experiment import Experiment
 from .report import page_name, summary_path, write_index, write_page
-from .runner import run
+from .runner import ClusterError, run
 from .store import Store
 from .summary import summarise
 
@@ -59,7 +60,7 @@ def main(
     Returns
     -------
     int
-        Exit status: 0 all done, 1 some task failed, 2 bad usage.
+        Exit status: 0 all done, 1 interrupted or some task failed, 2 bad usage.
     """
     console = Console()
     known = catalogue() if known is None else known
@@ -74,7 +75,13 @@ def main(
     if not chosen:
         _list(known, console)
         return 0
-    return _reproduce(chosen, known, reps, small, cluster, Store(store), Path(out), n_jobs, console)
+    try:
+        return _reproduce(chosen, known, reps, small, cluster, Store(store), Path(out), n_jobs, console)
+    except KeyboardInterrupt:
+        print(f"interrupted; what is finished is in {store}, run the command again to go on.", file=sys.stderr)
+    except (ClusterError, OSError, sqlite3.Error) as error:
+        print(f"cannot reproduce: {error}", file=sys.stderr)
+    return 1
 
 
 def _reproduce(

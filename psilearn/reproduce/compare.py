@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy import stats
 
 from .experiment import Experiment, Published
 from .summary import Cell, Difference, Summary
@@ -18,11 +19,18 @@ EXCEPTIONS = 0.1
 """Up to this share of parting figures a table still counts as reproduced, with exceptions."""
 
 
+ENOUGH = 9
+"""With fewer degrees of freedom, replications that are all equal do not prove that there is no spread."""
+
+PRINTED = 5e-4
+"""Constants that differ by less are equal to the printed digits."""
+
+
 @dataclass(frozen=True)
 class Row:
     """One figure of a table, published and ours.
 
-    ``z`` is (ours - published) / sqrt(se^2 + published_se^2), None where it cannot be judged.
+    ``z`` is the difference in standard errors of both sides together, None where it cannot be judged.
     """
 
     settings: dict[str, Any]
@@ -51,25 +59,42 @@ def _row(published: Published, cell: Cell | None, experiment: Experiment) -> Row
     settings = dict(published.settings)
     if cell is None or cell.mean is None:
         return Row(settings, published.measure, published.value, None, None, None, 0)
-    sd = 0.0 if experiment.deterministic else cell.sd
-    if sd is None:
-        return Row(settings, published.measure, published.value, cell.mean, None, None, cell.n)
-    se = sd / math.sqrt(cell.n)
-    z = None if published.value is None else _score(cell.mean, se, published, sd, experiment)
-    return Row(settings, published.measure, published.value, cell.mean, se, z, cell.n)
+    se = None if cell.sd is None else cell.sd / math.sqrt(cell.n)
+    return Row(settings, published.measure, published.value, cell.mean, se, _z(published, cell, experiment), cell.n)
 
 
-def _score(ours: float, se: float, published: Published, sd: float, experiment: Experiment) -> float:
-    """Standard error of a printed average: where the paper prints no spread, ours at its number of replications."""
-    assert published.value is not None
-    printed_sd = published.sd if published.sd is not None else sd
-    printed_se = printed_sd / math.sqrt(experiment.printed_from or experiment.replications)
-    total = math.hypot(se, published.se if published.se is not None else printed_se)
-    gap = ours - published.value
-    if total > 0.0:
-        return gap / total
-    # two constants: equal to the printed digits or infinitely far apart
-    return 0.0 if abs(gap) < 5e-4 else math.copysign(math.inf, gap)
+def _z(published: Published, cell: Cell, experiment: Experiment) -> float | None:
+    """Two-sample t statistic with the spreads of both sides pooled, as the normal deviate of the same probability.
+
+    Where the paper prints no spread, ours stands in for it; with few replications the t distribution then has few
+    degrees of freedom and even a large statistic says little.
+    """
+    if published.value is None:
+        return None
+    gap = cell.mean - published.value
+    if experiment.deterministic:
+        return _constant(gap)
+    printed_n = experiment.printed_from or experiment.replications
+    printed_sd = published.sd if published.se is None else published.se * math.sqrt(printed_n)
+    weights = [(cell.n - 1, cell.sd), (printed_n - 1, printed_sd)]
+    known = [(df, sd) for df, sd in weights if df > 0 and sd is not None]
+    df = sum(df for df, _ in known)
+    if df == 0:
+        return None
+    pooled = math.sqrt(sum(df * sd**2 for df, sd in known) / df)
+    if pooled == 0.0:
+        return _constant(gap) if df >= ENOUGH or abs(gap) < PRINTED else None
+    return normal_deviate(gap / (pooled * math.sqrt(1.0 / cell.n + 1.0 / printed_n)), df)
+
+
+def _constant(gap: float) -> float:
+    """Two constants are equal to the printed digits or infinitely far apart."""
+    return 0.0 if abs(gap) < PRINTED else math.copysign(math.inf, gap)
+
+
+def normal_deviate(t: float, df: int) -> float:
+    """Return the normal deviate that is exceeded with the same probability as t with df degrees of freedom."""
+    return math.copysign(float(stats.norm.isf(stats.t.sf(abs(t), df))), t)
 
 
 def judge(difference: Difference) -> str:
@@ -79,10 +104,10 @@ def judge(difference: Difference) -> str:
     noun = f"difference {difference.mean:+.4f}, standard error {difference.se:.4f}, {difference.n} replications"
     if difference.se == 0.0:
         return f"{'holds' if difference.mean > 0 else 'no difference'}: {noun}"
-    t = difference.mean / difference.se
-    if t > 2.0:
+    z = normal_deviate(difference.mean / difference.se, difference.n - 1)
+    if z > 2.0:
         return f"holds: {noun}"
-    if t < -2.0:
+    if z < -2.0:
         return f"the opposite holds: {noun}"
     return f"not decided: {noun}"
 
@@ -115,7 +140,7 @@ def _headline(experiment: Experiment, summary: Summary, rows: list[Row]) -> str:
     if not summary.cells:
         return "Not computed: no task has finished."
     if not rows:
-        return "Computed; the paper prints no figure to compare with."
+        return "Computed; the paper prints no number to compare with."
     if all(row.ours is None for row in rows):
         return "No verdict: none of the printed figures could be computed."
     if not judged:

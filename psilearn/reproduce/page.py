@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import html
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -106,7 +107,7 @@ def _html(block: Block) -> str:
         case Heading(text):
             return f"<h2>{html.escape(text)}</h2>"
         case Text(text):
-            return f"<p>{html.escape(text)}</p>"
+            return f"<p>{_code(html.escape(text))}</p>"
         case Items(items):
             return "<ul>" + "".join(f"<li>{html.escape(item)}</li>" for item in items) + "</ul>"
         case Image(path, caption):
@@ -116,6 +117,11 @@ def _html(block: Block) -> str:
             head = "".join(f"<th>{html.escape(cell)}</th>" for cell in header)
             lines = ["".join(f"<td>{_html_cell(cell)}</td>" for cell in row) for row in rows]
             return f"<table><tr>{head}</tr>" + "".join(f"<tr>{line}</tr>" for line in lines) + "</table>"
+
+
+def _code(escaped: str) -> str:
+    """Turn `code` between backticks into an element."""
+    return re.sub(r"`([^`]+)`", r"<code>\1</code>", escaped)
 
 
 def _html_cell(cell: str | Link) -> str:

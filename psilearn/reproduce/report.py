@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from .compare import Row, compare, describe, verdict
 from .experiment import Experiment
 from .page import Block, Heading, Image, Items, Link, Table, Text, to_html, to_markdown
 from .summary import Cell, Summary
+
+NOT_COMPUTED = "Not computed yet."
 
 
 def page_name(experiment: str) -> str:
@@ -39,43 +42,76 @@ def write_page(experiment: Experiment, summary: Summary, folder: Path) -> None:
     if others:
         blocks += [Heading("Also measured"), _measured(others)]
     if summary.failures:
-        blocks += [Heading("Failed tasks"), Items(summary.failures)]
+        hidden = summary.n_failed - len(summary.failures)
+        blocks += [Heading("Failed tasks"), Items([*summary.failures, *([f"and {hidden} more"] if hidden else [])])]
     blocks += [Heading("Cost"), Text(_cost(experiment, summary))]
     _write(folder / name, f"{experiment.name}: {experiment.title}", blocks)
 
 
 def write_index(experiments: Iterable[Experiment], folder: Path) -> None:
-    """Write the index over every experiment, computed or not."""
-    lines: list[list[str | Link]] = []
-    seconds, counted = 0.0, set()
-    for experiment in experiments:
-        path = summary_path(folder, experiment.name)
-        if not path.is_file():
-            lines.append([experiment.name, experiment.title, "not computed yet", ""])
-            continue
-        summary = Summary.load(path)
-        headline = verdict(experiment, summary, compare(experiment, summary))[0]
-        done = f"{summary.replications} of {experiment.replications}"
-        lines.append([Link(experiment.name, page_name(experiment.name)), experiment.title, headline, done])
-        if experiment.origin.name not in counted and summary.seconds_full:
-            counted.add(experiment.origin.name)
-            seconds += summary.seconds_full
+    """Write the index over every experiment, computed or not, paper by paper."""
+    known = list(experiments)
+    entries = {experiment.name: _entry(experiment, folder) for experiment in known}
     blocks: list[Block] = [
         Text(
-            "Every table and figure of the five papers, regenerated and set against the printed figures. A figure "
+            "Every table and figure of the five papers, regenerated and set against the printed numbers. A number "
             "reproduces when it lies within three standard errors (theirs and ours together) of the printed one; the "
-            "verdicts are computed from the stored results, and each page gives the reason where figures part."
+            "verdicts are computed from the stored results, and each page gives the reason where numbers part."
         ),
-        Table(["experiment", "what it is", "verdict", "replications"], lines),
+        Text(_tally([entry.verdict for entry in entries.values()])),
+    ]
+    for paper in dict.fromkeys(experiment.paper for experiment in known):
+        lines = [entries[experiment.name].line for experiment in known if experiment.paper == paper]
+        blocks += [Heading(str(paper)), Table(["experiment", "what it is", "verdict", "replications"], lines)]
+    costs = {experiment.origin.name: entries[experiment.origin.name].seconds for experiment in known}
+    total, uncounted = sum(s for s in costs.values() if s is not None), sum(s is None for s in costs.values())
+    blocks += [
         Heading("How to run it"),
         Text(
-            "psilearn reproduce NAME regenerates one page at the paper's replications, psilearn reproduce --all "
-            "everything, --small a short version of it; --cluster ADDRESS uses a dask cluster. Results are stored as "
-            "they come: interrupt it at any time and run it again to go on."
+            "`psilearn reproduce NAME` regenerates one page at the paper's replications, `psilearn reproduce --all` "
+            "everything, `--small` a short version of it; `--cluster ADDRESS` uses a dask cluster. Results are stored "
+            "as they come: interrupt it at any time and run it again to go on."
         ),
-        Text(f"The whole run at the papers' replications costs about {_hours(seconds)} on one core."),
+        Text(
+            f"The whole run at the papers' replications costs about {_hours(total)} on one core"
+            + (f", without {uncounted} experiments whose cost is not known yet." if uncounted else ".")
+        ),
     ]
     _write(folder / "index", "Reproduction of the papers", blocks)
+
+
+@dataclass(frozen=True)
+class _Entry:
+    """One line of the index."""
+
+    line: Sequence[str | Link]
+    verdict: str
+    seconds: float | None
+
+
+def _entry(experiment: Experiment, folder: Path) -> _Entry:
+    path = summary_path(folder, experiment.name)
+    if not path.is_file():
+        return _Entry([experiment.name, experiment.title, NOT_COMPUTED, ""], NOT_COMPUTED, None)
+    summary = Summary.load(path)
+    headline = verdict(experiment, summary, compare(experiment, summary))[0]
+    done = f"{summary.replications} of {experiment.replications}"
+    line: list[str | Link] = [Link(experiment.name, page_name(experiment.name)), experiment.title, headline, done]
+    return _Entry(line, headline, summary.seconds_full)
+
+
+def _tally(verdicts: Sequence[str]) -> str:
+    """Count the verdicts by their first words."""
+    words = {
+        "Reproduces:": "reproduce",
+        "Reproduces with exceptions:": "reproduce with exceptions",
+        "Does not reproduce:": "do not reproduce",
+        "Computed;": "have no printed number to compare with",
+        "No verdict:": "cannot be judged",
+        "Not computed": "are not computed",
+    }
+    counts = {text: sum(verdict.startswith(start) for verdict in verdicts) for start, text in words.items()}
+    return f"Of {len(verdicts)} tables and figures " + ", ".join(f"{n} {text}" for text, n in counts.items() if n) + "."
 
 
 def _write(stem: Path, title: str, blocks: list[Block]) -> None:
@@ -115,11 +151,14 @@ def _unpublished(summary: Summary, rows: list[Row]) -> list[Cell]:
 
 
 def _measured(cells: list[Cell]) -> Table:
-    lines = []
+    """One line per setting, one column per measure, the standard error in parentheses."""
+    measures = list(dict.fromkeys(cell.measure for cell in cells))
+    lines: dict[str, dict[str, str]] = {}
     for cell in cells:
-        se = None if cell.sd is None else cell.sd / math.sqrt(cell.n)
-        lines.append([describe(cell.settings), cell.measure, _number(cell.mean, "undefined"), _number(se), str(cell.n)])
-    return Table(["setting", "measure", "ours", "s.e.", "n"], lines)
+        se = "" if cell.sd is None else f" ({_number(cell.sd / math.sqrt(cell.n))})"
+        lines.setdefault(describe(cell.settings), {})[cell.measure] = _number(cell.mean, "undefined") + se
+    rows = [[setting, *(values.get(measure, "") for measure in measures)] for setting, values in lines.items()]
+    return Table(["setting", *measures], rows)
 
 
 def _cost(experiment: Experiment, summary: Summary) -> str:

@@ -23,6 +23,13 @@ _ONE_THREAD = {
 }
 
 
+CONNECT_SECONDS = 10
+
+
+class ClusterError(RuntimeError):
+    """The dask cluster cannot be used; the message says why."""
+
+
 def run(
     tasks: Iterable[Task],
     store: Store,
@@ -150,8 +157,12 @@ def _workers(cluster: str | None, n_jobs: int | None) -> Iterator[tuple[Any, int
     try:
         from distributed import Client
     except ImportError as error:
-        raise RuntimeError("a dask cluster needs the package 'distributed': pip install 'psilearn[dask]'.") from error
-    with Client(cluster) as client:
+        raise ClusterError("a dask cluster needs the package 'distributed': pip install 'psilearn[dask]'.") from error
+    try:
+        client = Client(cluster, timeout=CONNECT_SECONDS)
+    except (OSError, ValueError) as error:
+        raise ClusterError(f"no dask scheduler answers at {cluster!r}: {error}") from error
+    with client:
         threads = sum(client.nthreads().values())
         yield _ClusterPool(client.get_executor(pure=False)), 2 * max(threads, 1)
 
@@ -186,6 +197,8 @@ def _progress(console: Console | None, total: int) -> Iterator[Callable[[int], N
         TextColumn("left:"),
         TimeRemainingColumn(),
     )
-    with Progress(*columns, console=console or Console(quiet=True), disable=console is None) as progress:
+    # tasks differ much in length: the remaining time needs a long memory
+    options: dict[str, Any] = {"speed_estimate_period": 3600.0, "disable": console is None}
+    with Progress(*columns, console=console or Console(quiet=True), **options) as progress:
         bar = progress.add_task("tasks", total=total)
         yield lambda settled: progress.update(bar, completed=settled)

@@ -15,6 +15,9 @@ from .experiment import Experiment, Settings
 from .store import Record, Store
 from .task import Task, canonical, plain
 
+SHOWN_FAILURES = 20
+"""A page lists this many failures; the store holds them all."""
+
 
 @dataclass(frozen=True)
 class Cell:
@@ -92,7 +95,7 @@ def summarise(experiment: Experiment, tasks: Sequence[Task], store: Store) -> Su
         experiment=experiment.name,
         cells=_cells(done) + _ratios(experiment, done),
         differences=[d for d in (_difference(o, done) for o in experiment.orderings) if d is not None],
-        failures=[_last_line(record) for record in failed],
+        failures=[_last_line(record) for record in failed[:SHOWN_FAILURES]],
         n_tasks=len(wanted),
         n_failed=len(failed),
         replications=len({record.replicate for record in done}),

@@ -96,7 +96,7 @@ def convex_result(
     """
     R = problem.repaired_multipliers(R) if R is not None else None
     objective = problem.value(W, b)
-    bound = problem.dual_bound(R) if R is not None else -math.inf
+    bound = problem.bound_of(R) if R is not None else -math.inf
     clock.note(objective, bound)
     certificate = Certificate(Claim.CONVEX, objective, bound, rechecked=True, evidence=R)
     done = certificate.gap <= options.tol

@@ -2,16 +2,16 @@
 
     minimise  J(v) = P(v) + C R(v),   R(v) = sum_i weight_i g(u_i(v)),   intercepts free
 
-A cut a'v + b <= R(v) is a subgradient of the risk; J_t^- = min_v P(v) + C max_r (a_r'v + b_r) bounds the optimum from below
-and the best point seen, J_t^+, from above (Choi, Kim, Han and Kang, An algorithm for support vector machines with a
-reject option using bundle method, 2009, (2.2), Lemma 1 and Figure 3). Both stand in the history.
+A cut a'v + b <= R(v) is a subgradient of the risk; J_t^- = min_v P(v) + C max_r (a_r'v + b_r) bounds the optimum from
+below and the best point seen, J_t^+, from above (Choi, Kim, Han and Kang, An algorithm for support vector machines with
+a reject option using bundle method, 2009, (2.2), Lemma 1 and Figure 3). Both stand in the history.
 
-The mode "paper" looks next at the minimiser of the model, as Figure 3 does, started with xi >= 0 so that the first master
-is bounded, and returns the best point, not the last. The default looks at the point nearest to the best one among
-those whose model value is at most a level between the bounds (Lemarechal, Nemirovskii and Nesterov, New variants of
-bundle methods, 1995) and then minimises J exactly on the line through it, where margins are known without the data.
-With many samples it starts from a sample of them, and then puts those far from every kink on their linear piece
-(:class:`~.risk.LocalRisk`), so that only two or three looks cost a pass over all data.
+The mode "paper" looks next at the minimiser of the model, as Figure 3 does, with xi >= 0 so that the first master is
+bounded, and returns the best point, not the last. The default looks at the point nearest to the best one among those
+whose model value is at most a level between the bounds (Lemarechal, Nemirovskii and Nesterov, New variants of bundle
+methods, 1995) and then minimises J exactly on the line through it, where margins are known without the data. With
+many samples it starts from a sample of them, and then puts those far from every kink on their linear piece
+(:class:`~psilearn.risk.LocalRisk`), so that only two or three looks cost a pass over all data.
 
 Cuts bound the risk alone. A result carries them, and the next solve on the same samples, whatever C and penalty, starts
 from them. Certifies the convex duality gap by the multipliers of the cuts.
@@ -29,8 +29,8 @@ from ..problem import Problem
 from ..programs.classwise import cut_off
 from ..programs.cutting import CuttingModel
 from ..result import Result, Status
+from ..risk import Coordinates, LocalRisk, Look, Risk, TwoClassRisk, risk_of
 from .base import Clock, Options, Solve, convex_result
-from .risk import Coordinates, LocalRisk, Look, Risk, TwoClassRisk, risk_of
 
 Array = NDArray[np.float64]
 
@@ -44,6 +44,7 @@ _SAMPLE = 16  # one in so many samples for the first start, but
 _SAMPLES_PER_COEFFICIENT = 100  # at least
 _SAMPLE_TOL = 3e-3  # gap on the sample
 _ZEROS = (1e-1, 3e-2, 1e-2, 1e-3, 1e-5)  # levels below which coefficients are tried at zero
+_ROUNDS = 4  # of solving again with a smaller tolerance
 _TIGHT = 1e-5  # tolerances below are the finisher's
 
 
@@ -122,11 +123,14 @@ class Level:
     def __init__(self, problem: Problem, cuts: Cuts, clock: Clock, mode: str) -> None:
         self.cuts, self.clock, self.mode = cuts, clock, mode
         self.unit = problem.C * cuts.total
+        self.offset = problem.offset / self.unit
         self.model = _model(problem, cuts.whole.coordinates, self.unit)
         if cuts.b.size:
             self.model.add(cuts.A, cuts.b)
         self.bound, self.shares = -np.inf, np.zeros(cuts.b.size)
         self.best: Point | None = None
+        self.anchor: tuple[Array, Look] | None = None
+        self.anchor_objective = np.inf
 
     def look(self, risk: Risk, v: Array) -> Point:
         """Look at v, keep the cut, and the point if the look was at all samples and v is the best so far."""
@@ -134,7 +138,7 @@ class Level:
         self.model.add(self.cuts.A[-1], self.cuts.b[-1])
         point = Point(v, self.objective(v, look.value), look.scores)
         if risk is self.cuts.whole:
-            if self.best is None or point.objective < self.anchor_objective:
+            if point.objective < self.anchor_objective:
                 self.anchor, self.anchor_objective = (v, look), point.objective
             self.propose(point)
         return point
@@ -145,12 +149,13 @@ class Level:
             self.best = point
 
     def objective(self, v: Array, risk: float) -> float:
-        """Penalty plus mean risk."""
-        return self.model.penalty(v) + risk / self.cuts.total
+        """Offset plus penalty plus mean risk."""
+        return self.offset + self.model.penalty(v) + risk / self.cuts.total
 
     def tighten(self, v: Array, scale: float) -> Array:
         """Minimise the model: the lower bound, its multipliers, and the place."""
-        self.bound, place, self.shares = self.model.minimum(v, scale)
+        low, place, self.shares = self.model.minimum(v, scale)
+        self.bound = self.offset + low
         upper = np.inf if self.best is None else self.best.objective
         self.clock.note(upper * self.unit, self.bound * self.unit)
         stay = self.model.drop_idle(_PATIENCE, _PATIENCE) if self.mode == "level" else np.ones(self.shares.size, bool)
@@ -169,7 +174,8 @@ class Level:
             if gap <= tol * scale or self.clock.is_over:
                 break
             if self.mode == "level":
-                place = self.model.level_point(best.v, self.bound + _LEVEL * gap, _WIDTH * gap, scale)
+                level = self.bound - self.offset + _LEVEL * gap
+                place = self.model.level_point(best.v, level, _WIDTH * gap, scale)
             point = self.look(risk, place)
             best = self.search(risk, best, point) if self.mode == "level" else min(best, point, key=_objective)
             if risk is self.cuts.whole:
@@ -256,16 +262,26 @@ def solve(problem: Problem, options: Options, start: Result | None = None, finis
     cuts = old if old is not None and old.fits(problem) else Cuts(problem)
     cuts.passes = 0.0
     level = Level(problem, cuts, clock, mode)
-    loose = replace(options, tol=max(options.tol, _TIGHT)) if finish is not None else options
-    status = _drive(problem, level, loose, start)
-    best = level.best
-    v = np.zeros(cuts.A.shape[1]) if best is None else best.v
-    W, b = cuts.whole.coordinates.coefficients(v)
-    R = problem.C * cuts.multipliers(level.shares) if np.any(level.shares > 0) else None
-    result = convex_result(problem, W, b, R, options, clock, len(clock.history), status, passes=cuts.passes, cuts=cuts)
+    goal = max(options.tol, _TIGHT) if finish is not None else options.tol
+    for _ in range(_ROUNDS):  # one is enough unless the repair of the multipliers costs more than the gap had to spare
+        status = _drive(problem, level, replace(options, tol=goal), start)
+        result = _certified(problem, level, options, status)
+        if result.status is not Status.STALLED or finish is not None:
+            break
+        goal, start = 0.3 * goal, result
     if finish is not None and result.status is Status.STALLED:
         return finish(problem, replace(options, time_limit=clock.left), result)
     return result
+
+
+def _certified(problem: Problem, level: Level, options: Options, status: Status | None) -> Result:
+    """Recompute objective and bound of the incumbent."""
+    cuts, best = level.cuts, level.best
+    v = np.zeros(cuts.A.shape[1]) if best is None else best.v
+    W, b = cuts.whole.coordinates.coefficients(v)
+    R = problem.C * cuts.multipliers(level.shares) if np.any(level.shares > 0) else None
+    looks = len(level.clock.history)
+    return convex_result(problem, W, b, R, options, level.clock, looks, status, passes=cuts.passes, cuts=cuts)
 
 
 def _drive(problem: Problem, level: Level, options: Options, start: Result | None) -> Status | None:
@@ -290,7 +306,7 @@ def _drive(problem: Problem, level: Level, options: Options, start: Result | Non
 
 
 def _sample_start(problem: Problem, level: Level, seed: int) -> tuple[Array, float]:
-    """Return a point near the optimum of some of the samples, and its objective there; f = 0 if they would be too many."""
+    """Return a near-optimal point of some of the samples and its objective there; f = 0 if they would be too many."""
     width = level.cuts.A.shape[1]
     size = max(problem.n // _SAMPLE, _SAMPLES_PER_COEFFICIENT * width)
     if size > problem.n // 3:
@@ -320,6 +336,7 @@ def _run_locally(problem: Problem, level: Level, v: Array, options: Options, is_
         level.look(cuts.whole, v)
     while share <= _TOO_MANY and not level.clock.is_over:
         if cuts.local is None:
+            assert level.anchor is not None
             cuts.local = LocalRisk(cuts.whole, problem, *level.anchor, share)
         inner = level.run(cuts.local, v, 0.3 * tol, 100)
         v = level.sparse(cuts.local, inner, 0.1 * tol * abs(inner.objective))
@@ -331,5 +348,5 @@ def _run_locally(problem: Problem, level: Level, v: Array, options: Options, is_
         cuts.local = None
         if gap > 0.5 * last:
             share *= 2.0
-        v = level.anchor[0]
+        v = level.anchor[0] if level.anchor is not None else v
     return v

@@ -7,11 +7,13 @@ solvers themselves do not know each other.
 from __future__ import annotations
 
 import importlib
+import math
+from dataclasses import replace
 from types import ModuleType
 
 from ..problem import Problem
-from ..result import Result
-from .base import Options
+from ..result import Certificate, Claim, Result, Status
+from .base import Clock, Options
 
 #: Name -> (module, one line for the user). Modules load when first used: numba and HiGHS cost import time.
 SOLVERS: dict[str, tuple[str, str]] = {
@@ -20,13 +22,15 @@ SOLVERS: dict[str, tuple[str, str]] = {
     "l1": ("l1", "interior point and crossover to a vertex; linear machines with an l1 part, exact zeros"),
     "bundle": ("bundle", "level-stabilised bundle method; linear machines with many samples or features"),
     "smo": ("smo", "decomposition along cycles of the class graph; kernel machines"),
-    "outer": ("outer", "outer approximation by vertex enumeration; global optima in few dimensions"),
     "dca": ("dca", "d.c. algorithm; a critical point of any continuous loss"),
+    "mip": ("mip", "branch and bound; the proved global optimum of two-class problems"),
+    "outer": ("outer", "outer approximation by vertex enumeration; global optima in few dimensions"),
 }
-
 
 #: Multiplications per iteration up to which the interior point is the machine for l1 penalties.
 INTERIOR_WORK = 3e8
+#: What "auto" spends on proving a non-convex optimum, unless ``time_limit`` is shorter: seconds, and largest sample.
+EXACT_SECONDS, EXACT_SAMPLES = 3.0, 2000
 
 
 def load(name: str) -> ModuleType:
@@ -37,32 +41,30 @@ def load(name: str) -> ModuleType:
 
 
 def solve(problem: Problem, solver: str, options: Options, start: Result | None = None) -> Result:
-    """Solve with the named solver, or with the one :func:`choose` picks for "auto"."""
-    name = choose(problem, options) if solver == "auto" else solver
-    module = load(name)
+    """Solve with the named solver; "auto" takes the best convex machine, or :func:`solve_nonconvex`."""
+    if solver == "auto":
+        return (solve_convex if problem.is_convex else solve_nonconvex)(problem, options, start)
+    module = load(solver)
     reason = module.refuses(problem)
     if reason is not None:
         raise ValueError(reason)
-    if name == "dca":
+    if solver == "dca":
         return module.solve(problem, options, start, solve_convex)
-    if name == "bundle" and options.extra.get("mode") != "paper":
+    if solver == "bundle" and options.extra.get("mode") != "paper":
         return module.solve(problem, options, start, finish=load("l1").solve)
+    if solver in ("mip", "outer") and start is None:
+        clock = Clock(options.time_limit)
+        start = descend(problem, options)
+        options = replace(options, time_limit=clock.left)
     return module.solve(problem, options, start)
 
 
 def solve_convex(problem: Problem, options: Options, start: Result | None = None) -> Result:
     """Solve a convex, possibly tilted problem with the machine that suits it best."""
-    return solve(problem, choose_convex(problem, options), options, start)
+    return solve(problem, choose_convex(problem), options, start)
 
 
-def choose(problem: Problem, options: Options) -> str:
-    """Return the name of the solver for "auto"."""
-    if problem.is_convex:
-        return choose_convex(problem, options)
-    return "dca"
-
-
-def choose_convex(problem: Problem, options: Options) -> str:
+def choose_convex(problem: Problem) -> str:
     """Return the name of the convex machine for a problem."""
     if problem.is_kernel:
         return "smo"
@@ -73,4 +75,33 @@ def choose_convex(problem: Problem, options: Options) -> str:
     return "l1" if work <= INTERIOR_WORK else "bundle"
 
 
-__all__ = ["SOLVERS", "choose", "choose_convex", "load", "solve", "solve_convex"]
+def descend(problem: Problem, options: Options, start: Result | None = None) -> Result:
+    """Return the d.c. algorithm's end point; for a loss that jumps, that of its continuous surrogate, re-evaluated."""
+    surrogate = replace(problem, loss=problem.loss.continuous_surrogate)
+    result = solve(surrogate, "dca", options, start)
+    if surrogate.loss is problem.loss:
+        return result
+    objective = problem.value(result.coef, result.intercept)
+    certificate = Certificate(Claim.NONE, objective, note="d.c. end point of a continuous surrogate; no bound is known")
+    return replace(result, objective=objective, certificate=certificate, status=Status.HEURISTIC, multipliers=None)
+
+
+def solve_nonconvex(problem: Problem, options: Options, start: Result | None = None) -> Result:
+    """Descend, then spend at most EXACT_SECONDS on proving or improving the end point, if an exact solver takes it.
+
+    The better of the two is returned, always with the best bound that was proved.
+    """
+    clock = Clock(options.time_limit)
+    found = descend(problem, options, start)
+    if problem.n > EXACT_SAMPLES or load("mip").refuses(problem) is not None:
+        return found
+    budget = min(EXACT_SECONDS, clock.left)
+    exact = solve(problem, "mip", replace(options, time_limit=budget), found)
+    if exact.status is Status.OPTIMAL or not math.isfinite(found.objective) or exact.objective < found.objective:
+        return exact
+    if found.status is not Status.CRITICAL:
+        return exact
+    return replace(found, lower_bound=exact.lower_bound, history=[*found.history, *exact.history])
+
+
+__all__ = ["SOLVERS", "choose_convex", "descend", "load", "solve", "solve_convex", "solve_nonconvex"]

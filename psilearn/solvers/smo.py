@@ -3,9 +3,11 @@
     minimise  l2/2 sum_j ||f_j||_K^2 + sum_i cost_i g(u_i) + sum_ij tilt_ij f_j(x_i),     intercepts free
 
 is solved in its dual over the multipliers R of :meth:`psilearn.problem.Problem.dual_bound`, with
-f_j = sum_i (R_ij - tilt_ij) / l2 K(x_i, .) + b_j (Liu and Shen, Multicategory psi-learning, 2006, equation (3.9) for the
-hinge). Each round picks the samples that violate optimality most, moves among them (:mod:`psilearn.kernels.smo`) and
-updates all scores at once. Two classes are the case k = 2 with f_1 = -f_0 = f/2, which doubles l2.
+f_j = sum_i (R_ij - tilt_ij) / l2 K(x_i, .) + b_j. For the hinge this is the quadratic programme (3.7) of Liu and Shen,
+Multicategory psi-learning (2006), in n(k - 1) variables; the intercepts, there from (3.8) or the LP (3.9),
+are the potentials of the class graph. Each round picks the samples that violate optimality most, moves among them
+(:mod:`psilearn.kernels.smo`) and updates all scores at once. Two classes are the case k = 2 with f_1 = -f_0 = f/2,
+which doubles l2.
 
 It certifies a relative duality gap computed from the maintained scores and recomputed at the end. A round costs
 O(q n k) for q chosen samples; memory is the Gram matrix plus O(nk).
@@ -14,6 +16,7 @@ O(q n k) for q chosen samples; memory is the Gram matrix plus O(nk).
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,11 +24,13 @@ from numpy.typing import NDArray
 from ..kernels import smo as kernels
 from ..problem import Problem
 from ..result import Certificate, Claim, Result, Status
+from ..spaces import KernelSpace
 from .base import Clock, Options, convex_result
 
 Array = NDArray[np.float64]
 
-WORKING_SET = 256
+WORKING_SET = 2048  # samples per round at most: their block of the Gram matrix takes 32 MiB
+_FEWEST = 64  # samples per round at least
 _MOVES_PER_SAMPLE = 20  # inner moves before the scores of all samples are brought up to date
 _INNER_ACCURACY = 0.2  # of the violation at the start of a round
 _PATIENCE = 25  # rounds without a gain of the dual value
@@ -36,7 +41,9 @@ def refuses(problem: Problem) -> str | None:
     if not problem.is_kernel:
         return "The smo solver works on a kernel's Gram matrix."
     if problem.penalty.l2 <= 0 or problem.penalty.has_l1 or problem.penalty.l0:
-        return "Kernel machines take the penalty 'l2' only: coefficients of a kernel expansion have no l1 or l0 meaning."
+        return (
+            "Kernel machines take the penalty 'l2' only: coefficients of a kernel expansion have no l1 or l0 meaning."
+        )
     if not problem.loss.is_convex:
         return "The smo solver needs a convex loss."
     return None
@@ -60,12 +67,10 @@ def solve(problem: Problem, options: Options, start: Result | None = None) -> Re
         With ``multipliers``; ``extra["rounds"]`` counts the decomposition rounds, ``n_iter`` the moves.
     """
     clock = Clock(options.time_limit)
-    R = _starting_multipliers(problem, start)
-    if R is None:
+    dual = _Dual(problem, _starting_multipliers(problem, start))
+    if not dual.balance():
         empty = np.zeros((problem.n_functions, problem.n))
         return convex_result(problem, empty, np.zeros(problem.n_functions), None, options, clock, 0)
-    dual = _Dual(problem, R)
-    status = None
     try:
         status = _run(dual, options, clock)
     except KeyboardInterrupt:
@@ -73,19 +78,46 @@ def solve(problem: Problem, options: Options, start: Result | None = None) -> Re
     return _finish(dual, options, clock, status)
 
 
-def _starting_multipliers(problem: Problem, start: Result | None) -> Array | None:
-    if start is not None and start.multipliers is not None:
-        return problem.repaired_multipliers(start.multipliers)
-    tilt = problem.tilt
-    # At R = tilt every function is zero; the tilt of a linearised loss is feasible as it stands.
-    return problem.repaired_multipliers(np.zeros((problem.n, problem.n_functions)) if tilt is None else tilt)
+def _starting_multipliers(problem: Problem, start: Result | None) -> Array:
+    """Multipliers inside their boxes to start from; their class sums may still be wrong."""
+    if start is None or start.multipliers is None:
+        # At R = tilt every function is zero; the tilt of a linearised loss lies inside the boxes.
+        R = np.zeros((problem.n, problem.n_functions)) if problem.tilt is None else problem.tilt
+    else:
+        R = _rescaled(problem, start.multipliers)
+    if problem.n_classes == 2:
+        alpha = np.clip(R[:, 0] * problem.signs, 0.0, problem.costs * problem.loss.max_slope)
+        return problem.spread(alpha, None)
+    own = np.arange(problem.n_classes) == problem.y[:, None]
+    A = np.where(own, 0.0, np.maximum(-R, 0.0))
+    total, upper = A.sum(axis=1), problem.costs * problem.loss.max_slope
+    A *= np.where(total > upper, upper / np.where(total > 0, total, 1.0), 1.0)[:, None]
+    return np.where(own, A.sum(axis=1)[:, None], -A)
+
+
+def _rescaled(problem: Problem, R: Array) -> Array:
+    """After a change of C: multipliers stretched with their boxes, if that raises the dual value."""
+    upper = problem.costs * problem.loss.max_slope
+    alpha = R[:, 0] * problem.signs if problem.n_classes == 2 else R[np.arange(problem.n), problem.y]
+    fill = float(np.max(alpha / upper, initial=0.0))
+    if problem.tilt is not None or fill <= 0 or abs(fill - 1.0) < 1e-9:
+        return R
+    V = problem.space.combine(R) / problem.penalty.l2
+    quadratic = 0.5 * problem.penalty.l2 * problem.space.inner(V, V)
+    candidates = (1.0 / fill, min(1.0, 1.0 / fill))
+
+    def dual_value(factor: float) -> float:
+        return float(np.sum(problem.loss.dual_gain(factor * alpha, problem.costs))) - factor**2 * quadratic
+
+    return max(candidates, key=dual_value) * R
 
 
 class _Dual:
     """The dual problem in the k-class form, with multipliers R and scores G (k, n), and the current intercepts."""
 
     def __init__(self, problem: Problem, R: Array) -> None:
-        self.problem = problem
+        assert isinstance(problem.space, KernelSpace)
+        self.problem, self.space = problem, problem.space
         self.k = problem.n_classes
         self.l2 = problem.penalty.l2 * (2.0 if self.k == 2 else 1.0)
         self.c = np.array([c for c, _ in problem.loss.hinges])
@@ -96,6 +128,7 @@ class _Dual:
         self.tilt = np.zeros_like(self.R) if problem.tilt is None else self._to_classes(problem.tilt)
         self.b = np.zeros(self.k)
         self.moves = self.rounds = 0
+        self.is_convex = self.space.is_psd
         self.refresh()
 
     def _to_classes(self, R: Array) -> Array:
@@ -119,8 +152,20 @@ class _Dual:
     def refresh(self) -> None:
         """Compute the scores from the multipliers anew."""
         W = self.coefficients(self.multipliers)
-        F = self.problem.space.scores(W, np.zeros(W.shape[0]))
+        F = self.space.scores(W, np.zeros(W.shape[0]))
         self.G = 0.5 * self._to_classes(F) if self.k == 2 else self._to_classes(F)
+
+    def balance(self) -> bool:
+        """Make the class sums those of the tilt; False if the tilt is more than the losses can resist."""
+        missing = (self.tilt - self.R).sum(axis=1)
+        data = (self.y, self.cost, self.c, self.t)
+        if kernels.rebalance(self.space.K, 1.0 / self.l2, *data, self.R, self.G, missing):
+            return True
+        R = self.problem.repaired_multipliers(self.multipliers)
+        if R is not None:
+            self.R = self._to_classes(R)
+            self.refresh()
+        return R is not None
 
     def look(self) -> tuple[float, float, float]:
         """Set slopes and intercepts; return the worst violation (mean weight of a cycle), objective and bound."""
@@ -141,22 +186,20 @@ class _Dual:
         gain = float(np.sum(problem.loss.dual_gain(self.R[self.y, np.arange(problem.n)], self.cost)))
         return half_norm + loss + linear + problem.offset, gain - half_norm + problem.offset
 
-    def working_set(self, size: int) -> NDArray[np.intp]:
-        """The samples that violate optimality most under the current intercepts."""
-        n = self.y.size
-        if n <= size:
-            return np.arange(n)
-        best_up = (self.up - self.G - self.b[:, None]).max(axis=0)
-        best_down = (self.down - self.G - self.b[:, None]).min(axis=0)
-        return np.sort(np.argpartition(best_up - best_down, n - size)[n - size :])
+    def working_set(self, violation: float, size: int) -> NDArray[np.intp]:
+        """The samples that violate optimality, or would if scores moved by the worst violation; at most ``size``."""
+        shifted = self.G + self.b[:, None]
+        merit = (self.up - shifted).max(axis=0) - (self.down - shifted).min(axis=0)
+        wanted = int(np.count_nonzero(merit > -violation))
+        count = min(max(wanted, _FEWEST), size, merit.size)
+        return np.sort(np.argpartition(merit, merit.size - count)[merit.size - count :])
 
     def round(self, chosen: NDArray[np.intp], goal: float, max_moves: int) -> int:
         """Move among the chosen samples and bring all scores up to date."""
-        K = self.problem.space.K
+        K = self.space.K
         R, G = np.ascontiguousarray(self.R[:, chosen]), np.ascontiguousarray(self.G[:, chosen])
-        block = K if chosen.size == K.shape[0] else K[np.ix_(chosen, chosen)]
         data = (self.y[chosen], self.cost[chosen], self.c, self.t)
-        moves, _ = kernels.descend(block, 1.0 / self.l2, *data, R, G, goal, max_moves)
+        moves = kernels.descend(K, chosen, 1.0 / self.l2, *data, R, G, goal, max_moves)
         steps = (R - self.R[:, chosen]) / self.l2
         kernels.add_rows(K, chosen, steps, self.G)
         self.R[:, chosen] = R
@@ -186,27 +229,50 @@ def _intercepts(W: Array) -> tuple[float, Array]:
 def _run(dual: _Dual, options: Options, clock: Clock) -> Status | None:
     """Rounds until the gap is closed; None, or the status that says why not."""
     size = int(options.extra.get("working_set", WORKING_SET))
-    limit = math.inf if options.max_iter is None else options.max_iter
-    best, idle = -math.inf, 0
+    most = math.inf if options.max_iter is None else options.max_iter
+    best, idle, fresh = -math.inf, 0, False
     while True:
         violation, objective, bound = dual.look()
         clock.note(objective, bound)
-        if objective - bound <= options.tol * abs(objective) and violation <= 1.0:
+        idle = 0 if bound > best + 1e-15 * abs(bound) else idle + 1
+        best = max(best, bound)
+        done = objective - bound <= options.tol * abs(objective) if dual.is_convex else violation <= options.tol
+        if done and fresh:
             return None
         if clock.is_over:
             return Status.TIME_LIMIT
-        if dual.moves >= limit:
+        if dual.moves >= most:
             return Status.ITERATION_LIMIT
-        idle = 0 if bound > best + 1e-15 * abs(bound) else idle + 1
-        best = max(best, bound)
-        chosen = dual.working_set(size)
-        moves = dual.round(chosen, _INNER_ACCURACY * max(violation, 0.0), _MOVES_PER_SAMPLE * chosen.size)
-        if moves == 0 or idle > _PATIENCE:
+        chosen = dual.working_set(violation, size)
+        moves = 0
+        if not done and idle <= _PATIENCE:
+            moves = dual.round(chosen, _INNER_ACCURACY * max(violation, 0.0), _affordable(dual, chosen, most, clock))
+        if moves == 0 and fresh:
             return Status.STALLED
+        fresh = moves == 0
+        if fresh:  # believe in the end, or in a stall, only on scores computed anew
+            dual.refresh()
+            idle = 0
+
+
+def _affordable(dual: _Dual, chosen: NDArray[np.intp], most: float, clock: Clock) -> int:
+    """Moves of the next round: enough to be worth an update of all scores, few enough for the limits."""
+    moves = min(float(_MOVES_PER_SAMPLE * chosen.size), most - dual.moves)
+    if math.isfinite(clock.limit):
+        pace = clock.seconds / dual.moves if dual.moves else 1e-3
+        moves = min(moves, 0.5 * max(clock.left, 0.0) / pace)
+    return max(1, int(moves))
 
 
 def _finish(dual: _Dual, options: Options, clock: Clock, status: Status | None) -> Result:
+    """Certify what is left: the duality gap, or, without convexity, nothing."""
     R = dual.problem.repaired_multipliers(dual.multipliers)
     assert R is not None  # moves keep the start's feasibility
     W = dual.coefficients(R)
-    return convex_result(dual.problem, W, dual.intercept, R, options, clock, dual.moves, status, rounds=dual.rounds)
+    result = convex_result(dual.problem, W, dual.intercept, R, options, clock, dual.moves, status, rounds=dual.rounds)
+    if dual.is_convex:
+        return result
+    note = "the kernel matrix is not positive semidefinite: the problem is not convex and no bound holds"
+    certificate = Certificate(Claim.NONE, result.objective, note=note)
+    final = Status.CRITICAL if status is None else status
+    return replace(result, lower_bound=-math.inf, status=final, certificate=certificate)

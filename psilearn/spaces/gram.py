@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -11,10 +12,10 @@ from numpy.typing import NDArray
 
 from .kernel import KernelSpace
 
-Samples = NDArray | sp.csr_matrix
+Samples = Any  # ndarray or CSR matrix
 
 KERNELS = ("linear", "rbf", "poly", "sigmoid", "precomputed")
-_CHUNK = 1 << 19  # entries of a kernel matrix computed at a time: they stay in the cache of the processor
+_CHUNK = 1 << 20  # entries of a kernel matrix computed at a time
 _DOUBLE = 1 << 30  # bytes up to which a Gram matrix is kept in float64, above in float32
 _LIMIT = 1 << 32  # bytes no Gram matrix may exceed
 
@@ -84,8 +85,12 @@ class Kernel:
         Zt = sp.csr_matrix(Z.T) if sp.issparse(Z) else np.ascontiguousarray(Z.T)
         norms = _squared_norms(Z)
         for rows in _blocks(X.shape[0], Z.shape[0]):
-            part = X[rows]
-            block = (part @ Zt).toarray() if sp.issparse(part) else part @ Zt
+            part, block = X[rows], out[rows]
+            if sp.issparse(part) or out.dtype != np.float64:
+                block = part @ Zt
+                block = block.toarray() if sp.issparse(block) else block
+            else:
+                np.matmul(part, Zt, out=block)
             if self.kind == "rbf":
                 _gaussian(block, _squared_norms(part), norms, self.gamma)
             elif self.kind in ("poly", "sigmoid"):
@@ -95,7 +100,8 @@ class Kernel:
                     block **= self.degree
                 else:
                     np.tanh(block, out=block)
-            out[rows] = block
+            if block.base is not out:
+                out[rows] = block
 
 
 def scale_of(gamma: float | str, X: Samples, weights: NDArray[np.float64] | None = None) -> float:

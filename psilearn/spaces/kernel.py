@@ -7,7 +7,6 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse.linalg import ArpackError, eigsh
 
 _CHUNK = 1 << 22  # entries of a float32 Gram matrix promoted to float64 at a time
 _EXACT_SPECTRUM = 1500  # up to this many samples all eigenvalues are computed
@@ -64,7 +63,7 @@ class KernelSpace:
     def is_psd(self) -> bool:
         """Whether K is positive semidefinite up to rounding, without which no dual bound holds.
 
-        Exact up to 1500 samples; beyond, a negative eigenvalue is looked for by Lanczos iterations, so True then
+        Exact up to 1500 samples; beyond, a negative eigenvalue is looked for by a Krylov space, so True then
         means "none was found".
         """
         if self.known_psd or self.n == 0:
@@ -109,10 +108,17 @@ class KernelSpace:
         self._last.update(W=W.copy(), KW=product)
         return product
 
-    def _smallest_ritz_value(self) -> float:
-        start = np.random.default_rng(0).standard_normal(self.n)
-        try:
-            return float(eigsh(self.K, k=1, which="SA", v0=start, maxiter=10, tol=1e-2, return_eigenvectors=False)[0])
-        except ArpackError as failure:  # no convergence: what was found so far is an upper bound on the smallest
-            found = getattr(failure, "eigenvalues", np.empty(0))
-            return float(found.min(initial=0.0))
+    def _smallest_ritz_value(self, steps: int = 30) -> float:
+        """Return an upper bound on the smallest eigenvalue: that of K on a Krylov space."""
+        basis = np.zeros((steps, self.n))
+        v = np.random.default_rng(0).standard_normal(self.n)
+        for s in range(steps):
+            v -= basis[:s].T @ (basis[:s] @ v)
+            v -= basis[:s].T @ (basis[:s] @ v)  # twice is enough
+            norm = float(np.linalg.norm(v))
+            if norm == 0.0:
+                basis = basis[:s]
+                break
+            basis[s] = v / norm
+            v = self._rows_product(basis[s : s + 1], np.arange(self.n))[0]
+        return float(np.linalg.eigvalsh(basis @ self._rows_product(basis, np.arange(self.n)).T)[0])

@@ -11,12 +11,11 @@ from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from ..kernels.risk import mix_codes, risk_along, risk_csr, risk_dense
-from ..problem import Problem
-from ..spaces import LinearSpace
+from .kernels.risk import mix_codes, risk_along, risk_csr, risk_dense
+from .problem import Problem
+from .spaces import LinearSpace
 
 Array = NDArray[np.float64]
 _ROWS_FOR_SCALE = 4096
@@ -35,7 +34,7 @@ class Coordinates:
         """Estimate means and standard deviations; sparse columns are scaled by all their entries and not centred."""
         assert isinstance(problem.space, LinearSpace)
         X = problem.space.X
-        if sp.issparse(X):
+        if not isinstance(X, np.ndarray):
             square = np.bincount(X.indices, weights=X.data.astype(np.float64) ** 2, minlength=X.shape[1])
             mean, sd = np.zeros(X.shape[1]), np.sqrt(square / X.shape[0])
         else:
@@ -72,7 +71,10 @@ class Risk(Protocol):
     """What the bundle needs of the data; ``passes`` counts looks in units of a pass over all samples."""
 
     coordinates: Coordinates
-    passes: float
+
+    @property
+    def passes(self) -> float:
+        """Looks so far."""
 
     def look(self, v: Array) -> Look:
         """One pass over the data."""

@@ -1,0 +1,71 @@
+"""A list of weighted rules as a text a reader can follow by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from .attributes import Conjunction
+from .rules import GivenRule, Rule
+
+ALWAYS = Conjunction(())
+
+
+def net_points(rules: Sequence[Rule | GivenRule], weights: Sequence[float]) -> dict[Any, float]:
+    """Signed points by condition (positive for the positive class), largest first; the scores stay the same.
+
+    Opposite votes under one condition are set off against each other. If a condition and its negation vote for the same
+    class, the smaller of the two votes is due always, and is written so.
+    """
+    net: dict[Any, float] = {}
+    for rule, weight in zip(rules, weights):
+        key = rule.condition if isinstance(rule, Rule) else rule
+        net[key] = net.get(key, 0.0) + (weight * rule.sign if isinstance(rule, Rule) else weight)
+    for key in [key for key in net if isinstance(key, Conjunction) and key.order == 1]:
+        ((attribute, answer),) = key.parts
+        other = Conjunction(((attribute, not answer),))
+        if net[key] * net.get(other, 0.0) > 0:
+            common = min(net[key], net[other], key=abs)
+            net[key] -= common
+            net[other] -= common
+            net[ALWAYS] = net.get(ALWAYS, 0.0) + common
+    return dict(
+        sorted(((key, value) for key, value in net.items() if abs(value) > 1e-9), key=lambda pair: -abs(pair[1]))
+    )
+
+
+def votes_text(rules: Sequence[Rule | GivenRule], weights: Sequence[float], positive: Any, negative: Any) -> list[str]:
+    """One line per condition: points, the class they go to, and how often that was right in training."""
+    record = {rule.condition: rule for rule in rules if isinstance(rule, Rule)}
+    lines = []
+    for key, value in net_points(rules, weights).items():
+        points = f"{100 * abs(value):6.4g}"
+        if not isinstance(key, Conjunction):
+            lines.append(f"{points}  as {key} says")
+            continue
+        line = f"{points}  for {positive if value > 0 else negative}"
+        if key.order:
+            rule = record[key]
+            right = rule.n_right if rule.sign * value > 0 else rule.n_covered - rule.n_right
+            line += f"  if  {key}   [right for {right:g} of {rule.n_covered:g}]"
+        else:
+            line += "  always"
+        lines.append(line)
+    return lines
+
+
+def two_class_text(rules: Sequence, weights: Sequence[float], classes: Sequence[Any], otherwise: Any) -> str:
+    """The whole model for two classes."""
+    head = (
+        f"Add up the points of the lines that apply, for {classes[0]} and for {classes[1]}.\n"
+        f"The class with more points wins; with equal points it is {otherwise}.\n"
+    )
+    return head + "\n".join(votes_text(rules, weights, classes[1], classes[0]))
+
+
+def many_class_text(groups: Sequence[tuple[Any, Sequence, Sequence[float]]]) -> str:
+    """The whole model for several classes: for each class, the points for and against it."""
+    parts = ["For each class, add the points for it and subtract those against it; the largest sum wins."]
+    for label, rules, weights in groups:
+        parts.append(f"\n{label}\n" + "\n".join(votes_text(rules, weights, label, f"not {label}")))
+    return "\n".join(parts)

@@ -1,0 +1,364 @@
+"""Branch and bound for  min 1/2 ||w||^2 + sum_i cost_i l(u_i)  with a loss in normal form, two classes.
+
+A node fixes some samples IN (u >= t, pays g) or OUT (u <= t, pays cap) and knows bounds low <= u <= high that every
+better solution in it obeys; the other samples pay the convex envelope of their loss on [low, high]. Bounds are values
+of dual feasible points. For multipliers alpha with dual value D and w_alpha = sum_i alpha_i a_i, every (w, b) of the
+node obeys
+
+    F(w, b) >= D + 1/2 ||w - w_alpha||^2 + sum_i FY_i(u_i),      FY_i(u) = phi_i(u) + alpha_i u - gain_i(alpha_i) >= 0,
+
+because sum_i y_i alpha_i = 0. So what is better than the incumbent value UB satisfies 1/2 ||w - w_alpha||^2 + FY_j(u_j) <=
+UB - D for every member j of the basis, and since u_i - u_i(alpha) = y_i <w - w_alpha, x_i - x_j> + y_i y_j (u_j -
+tau_j), each margin is confined to an interval, the smaller the better the bound: samples whose interval lies on one
+side of t are fixed, the others get a tighter envelope.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from .ascent import CUT_OFF, Basis, Terms, ascend, load_basis
+from .pieces import FREE, GONE, IN, OUT, convex_value, dual_gain, fill_piece, loss_value, piece_value
+
+#: Part of the incumbent value that rounding errors of a bound never reach.
+ROUNDING = 1e-10
+#: A margin this little below t satisfies u >= t.
+FEASIBLE = 1e-7
+_NODES, _FALSE_PROOF, _LOCAL_SEARCHES = 0, 1, 2
+
+
+class Model(NamedTuple):
+    """The scaled problem: rows a_i = y_i x_i, labels, costs, distances between samples, and the loss."""
+
+    a: NDArray[np.float64]
+    y: NDArray[np.float64]
+    cost: NDArray[np.float64]
+    dist: NDArray[np.float64]
+    knots: NDArray[np.float64]
+    slopes: NDArray[np.float64]
+    t: float
+    cap: float
+
+
+class Pool(NamedTuple):
+    """Open nodes: a heap of slots ordered by bound, and the slots' contents."""
+
+    heap: NDArray[np.int64]
+    spare: NDArray[np.int64]
+    sizes: NDArray[np.int64]
+    bound: NDArray[np.float64]
+    intercept: NDArray[np.float64]
+    state: NDArray[np.int8]
+    alpha: NDArray[np.float64]
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+
+
+class Best(NamedTuple):
+    """The incumbent: value, w, b, and its margins; ``floor`` is the smallest bound of a discarded node."""
+
+    value: NDArray[np.float64]
+    w: NDArray[np.float64]
+    b: NDArray[np.float64]
+    u: NDArray[np.float64]
+    floor: NDArray[np.float64]
+
+
+class Work(NamedTuple):
+    """The node at hand and scratch memory."""
+
+    state: NDArray[np.int8]
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+    alpha: NDArray[np.float64]
+    w: NDArray[np.float64]
+    b: NDArray[np.float64]
+    u: NDArray[np.float64]
+    terms: Terms
+    basis: Basis
+
+
+@njit(cache=True)
+def push(pool, bound):
+    """Open a node and return its slot; the caller fills it."""
+    slot = pool.spare[pool.sizes[1] - 1]
+    pool.sizes[1] -= 1
+    pool.bound[slot] = bound
+    heap, i = pool.heap, pool.sizes[0]
+    pool.sizes[0] += 1
+    while i > 0 and pool.bound[heap[(i - 1) // 2]] > bound:
+        heap[i] = heap[(i - 1) // 2]
+        i = (i - 1) // 2
+    heap[i] = slot
+    return slot
+
+
+@njit(cache=True)
+def pop(pool, scarce):
+    """Close a node and return its slot, whose contents stay until the next push.
+
+    It is the node with the smallest bound, or, when memory is scarce, the last leaf of the heap.
+    """
+    heap = pool.heap
+    pool.sizes[0] -= 1
+    size = pool.sizes[0]
+    last = heap[size]
+    if scarce:
+        pool.spare[pool.sizes[1]] = last
+        pool.sizes[1] += 1
+        return last
+    first = heap[0]
+    i = 0
+    while 2 * i + 1 < size:
+        c = 2 * i + 1
+        if c + 1 < size and pool.bound[heap[c + 1]] < pool.bound[heap[c]]:
+            c += 1
+        if pool.bound[heap[c]] >= pool.bound[last]:
+            break
+        heap[i] = heap[c]
+        i = c
+    heap[i] = last
+    pool.spare[pool.sizes[1]] = first
+    pool.sizes[1] += 1
+    return first
+
+
+@njit(cache=True)
+def _open_node(pool, bound, work, state_of, new_state):
+    slot = push(pool, bound)
+    pool.state[slot] = work.state
+    if state_of >= 0:
+        pool.state[slot, state_of] = new_state
+    pool.alpha[slot] = work.alpha
+    pool.low[slot] = work.low
+    pool.high[slot] = work.high
+    pool.intercept[slot] = work.b[0]
+
+
+@njit(cache=True)
+def fill_terms(model, work):
+    """Write the pieces of all samples of the node at hand."""
+    for i in range(model.y.size):
+        fill_piece(
+            i, work.state[i], work.low[i], work.high[i], model.cost[i], model.knots, model.slopes, model.t, model.cap,
+            work.terms.tau, work.terms.vert, work.terms.number, work.terms.const,
+        )  # fmt: skip
+
+
+@njit(cache=True)
+def true_value(model, w, u):
+    """Evaluate the objective at (w, margins)."""
+    total = 0.5 * np.dot(w, w)
+    for i in range(u.size):
+        total += model.cost[i] * loss_value(u[i], model.knots, model.slopes, model.t, model.cap, FEASIBLE)
+    return total
+
+
+@njit(cache=True)
+def offer(model, best, w, b, u):
+    """Make (w, b) the incumbent if it is better; returns whether it is."""
+    value = true_value(model, w, u)
+    if value < best.value[0]:
+        best.value[0] = value
+        best.w[:] = w
+        best.b[0] = b
+        best.u[:] = u
+        return True
+    return False
+
+
+@njit(cache=True)
+def local_search(model, best, work, u, rounds):
+    """Fix the regions that the margins ``u`` suggest, solve the convex rest, and repeat while that improves.
+
+    ``work`` is scratch memory of its own; its multipliers are the warm start.
+    """
+    previous = np.inf
+    for _ in range(rounds):
+        for i in range(u.size):
+            capped = u[i] < model.t - FEASIBLE or convex_value(u[i], model.knots, model.slopes) > model.cap
+            work.state[i] = GONE if capped else IN
+        fill_terms(model, work)
+        if not load_basis(model.a, model.y, work.alpha, work.w, work.b, work.terms, work.basis):
+            work.alpha[:] = 0.0
+            load_basis(model.a, model.y, work.alpha, work.w, work.b, work.terms, work.basis)
+        limit = best.value[0]
+        value, flag = ascend(
+            model.a, model.y, work.alpha, work.w, work.b, work.u, work.terms, work.basis, limit, 20 * u.size
+        )
+        if flag == CUT_OFF or value >= previous:
+            return
+        previous = value
+        offer(model, best, work.w, work.b[0], work.u)
+        u = work.u
+
+
+@njit(cache=True)
+def _cost_of_shift(shift, r2, kappa):
+    """Least 1/2 |x|^2 / r2 + kappa |z| with x + z = shift: what moving a margin by ``shift`` costs."""
+    if shift <= 0.0:
+        return 0.0
+    if r2 <= 0.0:
+        return kappa * shift
+    if shift <= kappa * r2:
+        return 0.5 * shift * shift / r2
+    return kappa * shift - 0.5 * kappa * kappa * r2
+
+
+@njit(cache=True)
+def _reach(slack, r2, kappa):
+    """Largest shift that costs at most ``slack``: the inverse of :func:`_cost_of_shift`."""
+    if kappa <= 0.0:
+        return np.inf
+    if r2 <= 0.0:
+        return slack / kappa
+    if 2.0 * slack <= kappa * kappa * r2:
+        return np.sqrt(2.0 * slack * r2)
+    return slack / kappa + 0.5 * kappa * r2
+
+
+@njit(cache=True)
+def tighten(model, work, slack):
+    """Shrink [low, high] of the free samples and fix those whose region is decided; returns the number of fixings."""
+    terms, basis, n = work.terms, work.basis, model.y.size
+    fixed = 0
+    for i in range(n):
+        if work.state[i] != FREE or basis.place[i] >= 0:
+            continue
+        alpha_i, u_i = work.alpha[i], work.u[i]
+        paid = terms.const[i] + dual_gain(i, alpha_i, terms.tau, terms.vert, terms.number)
+        low, high = work.low[i], work.high[i]
+        out_cost, in_shift_cost = 0.0, 0.0
+        for r in range(basis.size[0]):
+            j, k = basis.members[r], basis.piece[r]
+            r2 = model.dist[i, j] ** 2
+            rise, fall = work.alpha[j] - terms.vert[j, k], terms.vert[j, k + 1] - work.alpha[j]
+            if model.y[i] != model.y[j]:
+                rise, fall = fall, rise
+            high = min(high, u_i + _reach(slack, r2, rise))
+            low = max(low, u_i - _reach(slack, r2, fall))
+            in_shift_cost = max(in_shift_cost, _cost_of_shift(model.t - u_i, r2, rise))
+            if alpha_i < fall:
+                shift = max(u_i - model.t, alpha_i * r2)
+                cost = _cost_of_shift(shift, r2, fall) + alpha_i * (u_i - shift)
+                out_cost = max(out_cost, cost + model.cost[i] * model.cap - paid)
+        work.low[i], work.high[i] = low, high
+        in_gain = 0.0
+        rest = alpha_i
+        for k in range(model.knots.size):
+            if model.knots[k] > model.t and rest > 0.0:
+                part = min(rest, model.cost[i] * model.slopes[k])
+                in_gain += model.knots[k] * part
+                rest -= part
+        in_gain += model.t * rest
+        if low >= model.t or out_cost > slack:
+            work.state[i] = IN
+            fixed += 1
+        elif high < model.t or in_shift_cost + in_gain - paid > slack:
+            work.state[i] = OUT
+            fixed += 1
+    return fixed
+
+
+@njit(cache=True)
+def _is_false_proof(model, best, work, bound, allowance):
+    """Whether the incumbent lies in the node and yet is below its bound: the one thing that must never happen."""
+    if bound <= best.value[0] + allowance:
+        return False
+    for i in range(model.y.size):
+        if best.u[i] < work.low[i] - FEASIBLE or best.u[i] > work.high[i] + FEASIBLE:
+            return False  # the node is only bound to hold what is better than the incumbent
+        if work.state[i] == IN and best.u[i] < model.t - FEASIBLE:
+            return False
+        if work.state[i] == OUT and best.u[i] >= model.t - FEASIBLE:
+            return False
+    return True
+
+
+@njit(cache=True)
+def _branching_sample(model, work):
+    """The free sample whose envelope is furthest below its loss, and that distance."""
+    worst, who = 0.0, -1
+    for i in range(model.y.size):
+        if work.state[i] == FREE:
+            loss = model.cost[i] * loss_value(work.u[i], model.knots, model.slopes, model.t, model.cap, 0.0)
+            t = work.terms
+            gap = loss - piece_value(i, work.u[i], t.tau, t.vert, t.number, t.const)
+            if gap > worst:
+                worst, who = gap, i
+    return who, worst
+
+
+@njit(cache=True)
+def advance(model, pool, best, work, search, counters, gap_tol, n_nodes, effort):
+    """Process about ``n_nodes`` nodes, best bound first, each followed by a dive; fewer if tree or memory end."""
+    n = model.y.size
+    diving = False
+    done = 0
+    while done < n_nodes or diving:
+        allowance = ROUNDING * best.value[0]
+        target = best.value[0] - gap_tol * min(best.value[0], 0.5 * np.dot(best.w, best.w)) - allowance
+        if not diving:
+            if pool.sizes[0] == 0 or pool.sizes[1] < 4:
+                return
+            slot = pop(pool, pool.sizes[1] < n + 8)
+            bound = pool.bound[slot]
+            if bound >= target:
+                best.floor[0] = min(best.floor[0], bound)
+                continue
+            work.state[:] = pool.state[slot]
+            work.alpha[:] = pool.alpha[slot]
+            work.low[:] = pool.low[slot]
+            work.high[:] = pool.high[slot]
+            work.b[0] = pool.intercept[slot]
+        diving = False
+        done += 1
+        counters[_NODES] += 1
+        pruned, fixed = False, 0
+        for round in range(effort):
+            fill_terms(model, work)
+            loaded = load_basis(model.a, model.y, work.alpha, work.w, work.b, work.terms, work.basis)
+            if not loaded:
+                work.alpha[:] = 0.0
+                load_basis(model.a, model.y, work.alpha, work.w, work.b, work.terms, work.basis)
+            value, _ = ascend(
+                model.a, model.y, work.alpha, work.w, work.b, work.u, work.terms, work.basis, target, 10 * n + 100
+            )
+            if _is_false_proof(model, best, work, value, allowance):
+                counters[_FALSE_PROOF] += 1
+                return
+            improved = value > bound + 0.1 * (best.value[0] - bound)
+            bound = max(bound, value)
+            if bound >= target:
+                pruned = True
+                break
+            if offer(model, best, work.w, work.b[0], work.u) or (round == 0 and counters[_NODES] % 32 == 1):
+                counters[_LOCAL_SEARCHES] += 1
+                search.alpha[:] = 0.0
+                search.b[0] = work.b[0]
+                local_search(model, best, search, work.u, 10)
+                allowance = ROUNDING * best.value[0]
+                target = best.value[0] - gap_tol * min(best.value[0], 0.5 * np.dot(best.w, best.w)) - allowance
+            fixed = tighten(model, work, best.value[0] - value + allowance)
+            if fixed == 0 and not improved:
+                break
+        if pruned:
+            best.floor[0] = min(best.floor[0], bound)
+            continue
+        who, gap = _branching_sample(model, work)
+        if who < 0 or gap <= 0.01 * allowance:
+            if fixed > 0:  # the margins do not know of the last fixings yet
+                diving = True
+                continue
+            best.floor[0] = min(best.floor[0], bound)
+            continue
+        go_in = model.t - work.u[who] < 0.5 * (model.t - work.low[who])
+        _open_node(pool, bound, work, who, OUT if go_in else IN)
+        work.state[who] = IN if go_in else OUT
+        diving = pool.sizes[1] >= 4
+        if not diving:
+            _open_node(pool, bound, work, -1, 0)

@@ -1,0 +1,215 @@
+"""Our own branch and bound: two classes, a truncated loss in normal form, pure l2 penalty (also in an RKHS).
+
+    minimise  l2/2 ||w||^2 + C sum_i weight_i l(y_i f(x_i))
+
+(Liu and Wu, Optimizing psi-learning via mixed integer programming, 2006, (3.6) and (3.14).) Nodes, envelopes and
+bounds are those of :mod:`psilearn.kernels.tree`; this file makes the root, feeds the search and reads the outcome.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..kernels import tree
+from ..kernels.ascent import SOLVED, ascend, load_basis, make_basis, make_terms
+from ..kernels.pieces import FREE, GONE, IN
+from ..losses import Loss
+from ..result import Status
+from .base import Clock, Options
+from .reduction import Reduction
+
+Array = NDArray[np.float64]
+
+_CHUNK_SECONDS = 0.05
+_ROUNDS = 5
+
+
+@dataclass
+class Outcome:
+    """Incumbent (scaled), proved bound (scaled), multipliers of the convex rest, and why the search ended."""
+
+    v: Array
+    b: float
+    alpha: Array
+    value: float
+    bound: float
+    status: Status
+    nodes: int
+
+
+def make_model(reduction: Reduction, loss: Loss) -> tree.Model:
+    """Hand the scaled problem to the kernels."""
+    z, y = reduction.z, reduction.y
+    square = np.sum(z * z, axis=1)
+    distance = np.sqrt(np.maximum(square[:, None] + square - 2.0 * (z @ z.T), 0.0))
+    # The product form loses digits for close points; inflate so that it never underestimates.
+    distance += 1e-7 * np.sqrt(square[:, None] + square)
+    np.fill_diagonal(distance, 0.0)
+    hinges = np.array(loss.hinges, dtype=np.float64).reshape(-1, 2)
+    knots, slopes = np.ascontiguousarray(hinges[:, 1]), np.ascontiguousarray(hinges[:, 0])
+    rows = np.ascontiguousarray(z * y[:, None])
+    return tree.Model(rows, y, reduction.cost, distance, knots, slopes, float(loss.t), float(loss.cap))
+
+
+def make_work(model: tree.Model) -> tree.Work:
+    """Allocate scratch memory for one node."""
+    n, d = model.a.shape
+    vectors = np.zeros(n), np.zeros(d), np.zeros(1), np.zeros(n)
+    terms, basis = make_terms(n, model.knots.size), make_basis(n, d)
+    return tree.Work(np.zeros(n, np.int8), np.full(n, -np.inf), np.full(n, np.inf), *vectors, terms, basis)
+
+
+def solve_fixed(model: tree.Model, work: tree.Work, state: NDArray[np.int8], cutoff: float) -> tuple[float, int]:
+    """Solve the convex problem with every region fixed; the solution is left in ``work``."""
+    work.state[:] = state
+    work.alpha[:] = 0.0
+    tree.fill_terms(model, work)
+    load_basis(model.a, model.y, work.alpha, work.w, work.b, work.terms, work.basis)
+    limit = 40 * model.y.size + 400
+    return ascend(model.a, model.y, work.alpha, work.w, work.b, work.u, work.terms, work.basis, cutoff, limit)
+
+
+def margin_bounds(model: tree.Model, upper: float) -> tuple[Array, Array]:
+    """Bounds low <= u <= high on the margins of every solution better than ``upper``.
+
+    Such a solution has ||w|| <= rho = sqrt(2 upper), and the samples with u < t cost less than ``upper`` together. So
+    if the samples of i's own class up to distance r from it (i itself included) would cost cap * (their costs) >=
+    ``upper``, one of them has u_j >= t, and u_i >= u_j - |<w, x_i - x_j>| >= t - rho r. Likewise, with the nearest
+    samples of the other class, one of those has u_j >= t, hence u_i <= -u_j + rho r <= rho r - t. No bound on the
+    intercept is needed: the whole class always suffices, because leaving it out costs at least as much as the best
+    constant, an incumbent.
+    """
+    n = model.y.size
+    rho = math.sqrt(2.0 * upper)
+    low, high = np.full(n, -np.inf), np.full(n, np.inf)
+    for i in range(n):
+        for own in (True, False):
+            rivals = np.flatnonzero((model.y == model.y[i]) == own)
+            if rivals.size == 0:
+                continue
+            rivals = rivals[np.argsort(model.dist[i, rivals], kind="stable")]
+            spent = np.cumsum(model.cost[rivals]) * model.cap
+            last = min(int(np.searchsorted(spent, upper * (1.0 + 1e-12))), rivals.size - 1)
+            reach = rho * model.dist[i, rivals[last]]
+            if own:
+                low[i] = model.t - reach
+            else:
+                high[i] = reach - model.t
+    return low, high
+
+
+def first_incumbent(model: tree.Model, points: Sequence[tuple[Array, float]]) -> tuple[tree.Best, tree.Work]:
+    """Best of the constants, the points handed in, support vector machines of several costs, each locally improved."""
+    n, d = model.a.shape
+    best = tree.Best(np.full(1, np.inf), np.zeros(d), np.zeros(1), np.zeros(n), np.full(1, np.inf))
+    search = make_work(model)
+    for level in {0.0, *np.abs(model.knots), abs(model.t)}:
+        for sign in (1.0, -1.0):
+            tree.offer(model, best, np.zeros(d), sign * level, model.y * (sign * level))
+    svm = model._replace(knots=np.ones(1), slopes=np.ones(1), t=-np.inf, cap=np.inf)
+    ceiling = 1.0 + 10.0 * best.value[0]
+    starts = [model.a @ v + model.y * b for v, b in points]
+    for (v, b), margins in zip(points, starts):
+        tree.offer(model, best, v, b, margins)
+    for factor in (0.01, 0.1, 1.0, 10.0):
+        machine = svm._replace(cost=model.cost * factor)
+        work = make_work(machine)
+        solve_fixed(machine, work, np.full(n, IN, np.int8), 100.0 * ceiling)
+        tree.offer(model, best, work.w, work.b[0], work.u)
+        starts.append(work.u.copy())
+    for margins in starts:
+        search.alpha[:] = 0.0
+        tree.local_search(model, best, search, margins, 10)
+    return best, search
+
+
+def make_pool(slots: int, n: int) -> tree.Pool:
+    """Allocate an empty pool of open nodes."""
+    spare = np.arange(slots)[::-1].copy()
+    sizes = np.array([0, slots])
+    arrays = np.zeros((slots, n), np.int8), np.zeros((slots, n)), np.zeros((slots, n)), np.zeros((slots, n))
+    return tree.Pool(np.zeros(slots, np.int64), spare, sizes, np.zeros(slots), np.zeros(slots), *arrays)
+
+
+def grown(pool: tree.Pool) -> tree.Pool:
+    """Return a pool of twice the size with the same open nodes."""
+    slots, n = pool.state.shape
+    bigger = make_pool(2 * slots, n)
+    for name in ("heap", "bound", "intercept", "state", "alpha", "low", "high"):
+        getattr(bigger, name)[:slots] = getattr(pool, name)
+    free = int(pool.sizes[1])
+    bigger.spare[:free] = pool.spare[:free]
+    bigger.spare[free : free + slots] = np.arange(slots, 2 * slots)[::-1]
+    bigger.sizes[:] = pool.sizes[0], free + slots
+    return bigger
+
+
+def search(
+    reduction: Reduction,
+    loss: Loss,
+    options: Options,
+    clock: Clock,
+    points: Sequence[tuple[Array, float]] = (),
+    state: NDArray[np.int8] | None = None,
+) -> Outcome:
+    """Search the tree until the gap is closed, or time, nodes or the user's patience end.
+
+    ``state`` fixes samples beforehand (FREE, IN or OUT per group). Extra options: ``memory``, bytes of open nodes
+    (default 2e9).
+    """
+    model = make_model(reduction, loss)
+    best, scratch = first_incumbent(model, points)
+    n = model.y.size
+    pool = make_pool(64, n)
+    slot = tree.push(pool, 0.0)
+    pool.state[slot] = FREE if state is None else state
+    pool.low[slot], pool.high[slot] = margin_bounds(model, best.value[0])
+    pool.intercept[slot] = best.b[0]
+    work, counters = make_work(model), np.zeros(3, np.int64)
+    most_slots = max(4 * n, int(options.extra.get("memory", 2e9) / (25 * n + 32)))
+    max_nodes = math.inf if options.max_iter is None else options.max_iter
+    status, chunk = Status.OPTIMAL, 16
+    try:
+        while pool.sizes[0] > 0:
+            if clock.is_over or counters[0] >= max_nodes:
+                status = Status.TIME_LIMIT if clock.is_over else Status.ITERATION_LIMIT
+                break
+            if pool.sizes[1] < n + 64 and pool.state.shape[0] < most_slots:
+                pool = grown(pool)
+            began = clock.seconds
+            tree.advance(model, pool, best, work, scratch, counters, options.gap_tol, chunk, _ROUNDS)
+            if counters[1]:
+                raise AssertionError("A node's bound exceeds an incumbent inside it: please report this problem.")
+            took = max(clock.seconds - began, 1e-6)
+            chunk = int(min(max(1, chunk * min(4.0, _CHUNK_SECONDS / took)), 100_000))
+            clock.note(reduction.unit * best.value[0], reduction.unit * _bound(pool, best))
+    except KeyboardInterrupt:
+        status = Status.INTERRUPTED
+    bound = _bound(pool, best)
+    alpha = polish(model, best, scratch)
+    bound = min(bound, float(best.value[0]))
+    return Outcome(best.w, float(best.b[0]), alpha, float(best.value[0]), bound, status, int(counters[0]))
+
+
+def _bound(pool: tree.Pool, best: tree.Best) -> float:
+    open_bound = pool.bound[pool.heap[0]] if pool.sizes[0] else math.inf
+    return float(min(open_bound, best.floor[0], best.value[0]))
+
+
+def polish(model: tree.Model, best: tree.Best, work: tree.Work) -> Array:
+    """Re-solve the convex part with the incumbent's regions fixed, keep the better point, return its multipliers."""
+    n = model.y.size
+    loss = np.array([tree.loss_value(u, model.knots, model.slopes, model.t, model.cap, tree.FEASIBLE) for u in best.u])
+    state = np.where(loss < model.cap, IN, GONE).astype(np.int8)
+    ceiling = 2.0 * best.value[0] + 1.0
+    value, flag = solve_fixed(model, work, state, ceiling)
+    if flag == SOLVED and value <= best.value[0] * (1.0 + 1e-9):
+        best.value[0] = tree.true_value(model, work.w, work.u)
+        best.w[:], best.b[0], best.u[:] = work.w, work.b[0], work.u
+        return work.alpha.copy()
+    return np.zeros(n)
