@@ -18,17 +18,23 @@ from .estimators.path import Path, regularization_path
 if TYPE_CHECKING:
     import pandas as pd
 
-#: Values of C of the committee; features should be standardised.
-COMMITTEE_C = (0.001, 0.01, 0.1, 1.0)
+#: Values of C of the committee for two classes and for more.
+TWO_CLASS_CS = (0.001, 0.01, 0.1, 1.0)
+MANY_CLASS_CS = (0.01, 0.1, 1.0, 10.0)
+#: The truncation point for two classes and for more. A later point for many classes: with s = -1/(k-1) two classes that
+#: are hard to tell apart are refused wholesale, which ruins the ranking.
+TWO_CLASS_S, MANY_CLASS_S = -1.0, -2.0
+#: Problems with more numbers (samples x features x classes) than this are divided once only.
+LARGE = 300_000
 
 
 def find_label_issues(
     X: Any,
     y: Any,
     *,
-    Cs: Sequence[float] = COMMITTEE_C,
+    Cs: Sequence[float] | None = None,
     cv: int = 5,
-    repeats: int = 3,
+    repeats: int | None = None,
     random_state: int = 0,
     progress: Callable[[str, float], None] = lambda text, done: None,
 ) -> pd.DataFrame:
@@ -45,10 +51,12 @@ def find_label_issues(
         Features, standardised.
     y : array-like of shape (n,)
         The labels in doubt.
-    Cs : sequence of float
-        Values of C.
-    cv, repeats : int
-        Folds, and how often the samples are divided anew.
+    Cs : sequence of float, optional
+        Values of C; by default four powers of ten.
+    cv : int
+        Folds.
+    repeats : int, optional
+        How often the samples are divided anew; by default three times, once if the problem is large.
     random_state : int
         Seed of the divisions.
     progress : callable
@@ -71,7 +79,11 @@ def find_label_issues(
     folds = min(cv, int(np.bincount(codes).min()))
     if folds < 2:
         raise ValueError("Every class needs at least two samples.")
-    committee = [SVMClassifier(tol=1e-3), TruncatedHingeClassifier(tol=1e-3)]
+    is_binary = classes.size == 2
+    Cs = Cs or (TWO_CLASS_CS if is_binary else MANY_CLASS_CS)
+    repeats = repeats or (1 if X.size * classes.size > LARGE else 3)
+    robust = TruncatedHingeClassifier(s=TWO_CLASS_S if is_binary else MANY_CLASS_S, tol=1e-3)
+    committee = [SVMClassifier(tol=1e-3), robust]
     scores = np.zeros((len(committee) * len(Cs), y.size, classes.size))
     wrong = np.zeros(len(scores))
     agree = np.zeros((len(scores), y.size))
@@ -85,7 +97,7 @@ def find_label_issues(
             wrong += np.mean(u <= 0, axis=1) / repeats
             agree += (u > 0) / repeats
             progress("held-out fits", (repeat + 1) / (repeats + 1))
-        refused = _refused(X, codes, Cs[int(np.argmin(wrong)) % len(Cs)])
+        refused = _refused(robust.set_params(C=Cs[int(np.argmin(wrong)) % len(Cs)]), X, codes)
     weights = np.exp(-5.0 * (wrong - wrong.min()) / max(wrong.min(), 1.0 / y.size))
     weights /= weights.sum()
     mean = np.tensordot(weights, scores, 1)
@@ -132,9 +144,9 @@ def _margins(scores: NDArray[np.float64], codes: NDArray) -> NDArray[np.float64]
     return own - others.max(axis=2)
 
 
-def _refused(X: NDArray, codes: NDArray, C: float) -> NDArray[np.bool_]:
+def _refused(robust: Any, X: NDArray, codes: NDArray) -> NDArray[np.bool_]:
     """Return which samples the truncated fit on all of them does not believe."""
-    model = TruncatedHingeClassifier(C=C).fit(X, codes)
+    model = robust.fit(X, codes)
     refused = np.zeros(codes.size, dtype=bool)
     refused[model.suspects_] = True
     return refused

@@ -93,7 +93,10 @@ def audit(
     drop: Drop = None,
     out: Annotated[Path | None, typer.Option(help="Write the ranking of all rows here, as CSV.")] = None,
     top: Annotated[int, typer.Option(min=1, help="Rows to show.")] = 20,
-    repeats: Annotated[int, typer.Option(min=1, help="How often the rows are divided anew.")] = 3,
+    repeats: Annotated[
+        int | None,
+        typer.Option(min=1, help="How often the rows are divided anew (default: 3, or 1 for a large table)."),
+    ] = None,
     seed: Seed = 0,
 ) -> None:
     """Rank the rows by how strongly robust fits made without them contradict their label."""

@@ -181,16 +181,26 @@ function mountExplorer(root, data) {
   }
 
   let dragging = false;
-  const place = (event) => {
+  const inPlane = (event) => {
     const box = svg.getBoundingClientRect();
-    const x = ((event.clientX - box.left) / box.width) * W, y = ((event.clientY - box.top) / box.height) * H;
+    return [((event.clientX - box.left) / box.width) * W, ((event.clientY - box.top) / box.height) * H, W / box.width];
+  };
+  /* The nearest point within a finger's reach, so that crowded points can be told apart. */
+  const nearest = (event) => {
+    const [x, y, scale] = inPlane(event);
+    const far = points.map((p) => Math.hypot(px(p[0]) - x, py(p[1]) - y));
+    const at = far.indexOf(Math.min(...far));
+    return far[at] <= 22 * scale ? at : -1;
+  };
+  const place = (event) => {
+    const [x, y] = inPlane(event);
     points[chosen][0] = ux(Math.max(6, Math.min(W - 6, x)));
     points[chosen][1] = uy(Math.max(6, Math.min(H - 6, y)));
   };
   svg.addEventListener("pointerdown", (event) => {
-    const g = event.target.closest(".point");
-    if (!g) return;
-    chosen = Number(g.dataset.at);
+    const at = nearest(event);
+    if (at < 0) return;
+    chosen = at;
     dragging = true;
     svg.setPointerCapture(event.pointerId);
     event.preventDefault();
