@@ -261,6 +261,7 @@ def test_refusals():
     assert "convex" in newton.refuses(replace(problem, loss=Psi(1.0)))
     assert "l2" in newton.refuses(replace(problem, penalty=Penalty(l1=1.0)))
     assert "l2" in newton.refuses(replace(problem, penalty=Penalty(l2=1.0, l1=1.0)))
+    assert "hinge" in newton.refuses(replace(problem, loss=ConvexHinges(())))
 
 
 def test_limits_return_the_incumbent():

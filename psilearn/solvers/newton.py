@@ -54,6 +54,8 @@ def refuses(problem: Problem) -> str | None:
         return "solver='newton' needs a convex loss and a convex penalty."
     if problem.penalty.has_l1 or problem.penalty.l2 <= 0:
         return "solver='newton' needs the penalty l2 alone."
+    if not problem.loss.hinges:
+        return "solver='newton' needs a loss with at least one hinge."
     return None
 
 
