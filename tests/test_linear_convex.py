@@ -230,6 +230,17 @@ def test_warm_start(k):
 
 
 @pytest.mark.parametrize("k", [2, 3])
+def test_a_start_without_multipliers_or_with_zeros(k):
+    X, y = gaussian(12, 200, 5, k)
+    problem = problem_of(X, y)
+    cold = newton.solve(problem, EXACT)
+    for multipliers in (None, np.zeros_like(cold.multipliers)):
+        result = newton.solve(problem, EXACT, replace(cold, multipliers=multipliers))
+        assert_certified(problem, result)
+        assert result.objective == pytest.approx(cold.objective, rel=1e-7)
+
+
+@pytest.mark.parametrize("k", [2, 3])
 def test_conjugate_gradients_agree_with_cholesky(k, monkeypatch):
     X, y = gaussian(2, 300, 12, k)
     X[np.abs(X) < 1.0] = 0.0
