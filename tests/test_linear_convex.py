@@ -126,6 +126,15 @@ def test_equals_the_plain_qp(k, C, loss, tilted):
     assert result.objective == pytest.approx(qp_optimum(problem), rel=1e-6)
 
 
+@pytest.mark.parametrize("C", [0.1, 10.0])
+def test_many_classes_equal_the_plain_qp(C):
+    X, y = gaussian(1, 60, 3, 12)
+    problem = problem_of(X, y, C)
+    result = newton.solve(problem, EXACT)
+    assert_certified(problem, result)
+    assert result.objective == pytest.approx(qp_optimum(problem), rel=1e-6)
+
+
 def test_two_classes_in_k_class_form():
     # f_1 = -f_2 = f/2: the k-class norm is ||w||^2/4 twice, i.e. half of the two-class one.
     X, y = gaussian(7, 50, 3, 2)

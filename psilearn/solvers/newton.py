@@ -32,6 +32,8 @@ Mask = NDArray[np.bool_]
 MAX_STEPS = 1000
 #: Above this many unknowns the Newton equations are solved by conjugate gradients instead of a Cholesky factor.
 DIRECT_LIMIT = 3000
+#: So they are above this many functions, where almost every sample has a set of free coordinates of its own.
+DIRECT_CLASSES = 10
 #: With more features than samples the samples are rotated into their span, if they fit in this many entries.
 ROTATION_LIMIT = 1 << 26
 #: A proximal step ends when the Newton residual costs less than this share of what smoothing costs.
@@ -318,7 +320,7 @@ def _direction(problem: Problem, free: Mask, delta: Array, gW: Array, gb: Array,
     g = np.column_stack([(gW - np.outer(gb, mean)) / scale, gb])
     ridge = np.full((m, d + 1), damping * float(weights.sum()))
     ridge[:, :-1] += problem.penalty.l2 / scale**2
-    by = _cholesky_step if m * (d + 1) <= DIRECT_LIMIT else _gradient_step
+    by = _cholesky_step if m * (d + 1) <= DIRECT_LIMIT and m <= DIRECT_CLASSES else _gradient_step
     step = by(problem, free, delta, g, ridge)
     if m > 1:
         step -= step.mean(axis=0)
