@@ -126,6 +126,15 @@ def test_equals_the_plain_qp(k, C, loss, tilted):
     assert result.objective == pytest.approx(qp_optimum(problem), rel=1e-6)
 
 
+@pytest.mark.parametrize("C", [0.1, 10.0])
+def test_many_classes_equal_the_plain_qp(C):
+    X, y = gaussian(1, 60, 3, 12)
+    problem = problem_of(X, y, C)
+    result = newton.solve(problem, EXACT)
+    assert_certified(problem, result)
+    assert result.objective == pytest.approx(qp_optimum(problem), rel=1e-6)
+
+
 def test_two_classes_in_k_class_form():
     # f_1 = -f_2 = f/2: the k-class norm is ||w||^2/4 twice, i.e. half of the two-class one.
     X, y = gaussian(7, 50, 3, 2)
@@ -230,6 +239,17 @@ def test_warm_start(k):
 
 
 @pytest.mark.parametrize("k", [2, 3])
+def test_a_start_without_multipliers_or_with_zeros(k):
+    X, y = gaussian(12, 200, 5, k)
+    problem = problem_of(X, y)
+    cold = newton.solve(problem, EXACT)
+    for multipliers in (None, np.zeros_like(cold.multipliers)):
+        result = newton.solve(problem, EXACT, replace(cold, multipliers=multipliers))
+        assert_certified(problem, result)
+        assert result.objective == pytest.approx(cold.objective, rel=1e-7)
+
+
+@pytest.mark.parametrize("k", [2, 3])
 def test_conjugate_gradients_agree_with_cholesky(k, monkeypatch):
     X, y = gaussian(2, 300, 12, k)
     X[np.abs(X) < 1.0] = 0.0
@@ -261,6 +281,7 @@ def test_refusals():
     assert "convex" in newton.refuses(replace(problem, loss=Psi(1.0)))
     assert "l2" in newton.refuses(replace(problem, penalty=Penalty(l1=1.0)))
     assert "l2" in newton.refuses(replace(problem, penalty=Penalty(l2=1.0, l1=1.0)))
+    assert "hinge" in newton.refuses(replace(problem, loss=ConvexHinges(())))
 
 
 def test_limits_return_the_incumbent():
