@@ -54,7 +54,7 @@ def repair_k_class(A: Array, y: NDArray[np.intp], upper: Array, target: Array) -
     for _ in range(3):
         surplus = _column_sums(A, y, k) - target
         size = float(np.abs(surplus).sum())
-        if size <= 1e-15 * max(1.0, float(upper.sum())):
+        if size <= 1e-14 * float(A.sum() + np.abs(target).sum()):  # the rounding of the sums themselves
             return A
         slack = np.maximum(upper - A.sum(axis=1), 0.0)
         flow = _balancing_flow(A, slack, members, surplus / size, size)
@@ -96,7 +96,7 @@ def _balancing_flow(
         A_ub=share,
         b_ub=room,
         A_eq=np.hstack([-effect, effect]),
-        b_eq=-surplus,
+        b_eq=surplus.mean() - surplus,  # sums to zero, up to rounding
         bounds=bounds,
         method="highs",
     )
