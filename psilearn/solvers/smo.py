@@ -34,6 +34,7 @@ WORKING_SET = 2048  # samples per round at most: their block of the Gram matrix 
 _FEWEST = 64  # samples per round at least
 _MOVES_PER_SAMPLE = 20  # inner moves before the scores of all samples are brought up to date
 _INNER_ACCURACY = 0.2  # of the violation at the start of a round
+_ROUNDS_ALONE = 8  # before Newton steps begin: they help the tail of a solve
 _NEWTON_STEPS = 5  # after a round at most
 _NEWTON_PRICE = 50.0  # a factorisation of size m costs about as much as moves over m^3 / 50 entries
 _MOST_MOVES = 2_000_000  # by default, or 100 per sample if that is more
@@ -251,8 +252,7 @@ class _Dual:
         fall, bend = -float(slope @ x), float(x @ H @ x)
         if not fall > 0.0:
             return False
-        direction = np.zeros_like(self.R)
-        np.add.at(direction, (slice(None), samples), (Z * x[:, None]).T)
+        direction = np.array([np.bincount(samples, column * x, minlength=self.y.size) for column in Z.T])
         limit = self._room(direction, own)
         step = min(limit, fall / bend) if bend > 0.0 else limit
         moved = np.flatnonzero(np.any(direction != 0.0, axis=0))
@@ -294,14 +294,16 @@ def _intercepts(W: Array) -> tuple[float, Array]:
     mu = float(pairs.max())
     cycle, b, parent = np.empty(k, dtype=np.int64), np.empty(k), np.empty(k, dtype=np.int64)
     reverse = np.empty(k)
+    slack = 1e-14 * max(1.0, float(np.abs(W[W > -kernels.BIG / 2]).max()))
     while True:
-        slack = 1e-14 * max(1.0, abs(mu))
         length, weight = kernels.steepest_cycle(W - mu, slack, cycle)
         if length == 0:
             break
         mu += weight / length
-    kernels.potentials(W, mu + slack, b, parent)
-    kernels.potentials(np.ascontiguousarray(W.T), mu + slack, reverse, parent)
+    # At a strict optimum step inside; where an arc is forbidden, mu is hugely negative and binds nothing.
+    shift = mu + slack if mu > -slack else max(0.5 * mu, -1.0)
+    kernels.potentials(W, shift, b, parent)
+    kernels.potentials(np.ascontiguousarray(W.T), shift, reverse, parent)
     return mu, 0.5 * (b - reverse)
 
 
@@ -338,7 +340,7 @@ def _advance(dual: _Dual, violation: float, size: int, most: int, clock: Clock) 
     chosen = dual.working_set(violation, size)
     moves = dual.round(chosen, _INNER_ACCURACY * violation, _affordable(dual, chosen, most, clock))
     dual.work += moves * chosen.size * dual.k
-    for _ in range(_NEWTON_STEPS if dual.is_convex else 0):
+    for _ in range(_NEWTON_STEPS if dual.is_convex and dual.rounds >= _ROUNDS_ALONE else 0):
         price = dual.newton_size() ** 3 / _NEWTON_PRICE
         if price > dual.work or not dual.newton():
             break
