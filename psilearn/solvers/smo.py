@@ -6,7 +6,8 @@ is solved in its dual over the multipliers R of :meth:`psilearn.problem.Problem.
 f_j = sum_i (R_ij - tilt_ij) / l2 K(x_i, .) + b_j. For the hinge this is the quadratic programme (3.7) of Liu and Shen,
 Multicategory psi-learning (2006), in n(k - 1) variables; the intercepts, there from (3.8) or the LP (3.9),
 are the potentials of the class graph. Each round picks the samples that violate optimality most, moves among them
-(:mod:`psilearn.kernels.smo`) and updates all scores at once. Two classes are the case k = 2 with f_1 = -f_0 = f/2,
+(:mod:`psilearn.kernels.smo`) and updates all scores at once; in the tail, Newton steps on the multipliers that are free
+to move both ways take over from many small moves. Two classes are the case k = 2 with f_1 = -f_0 = f/2,
 which doubles l2.
 
 It certifies a relative duality gap computed from the maintained scores and recomputed at the end. A round costs
@@ -360,8 +361,8 @@ def _affordable(dual: _Dual, chosen: NDArray[np.intp], most: int, clock: Clock) 
 def _finish(dual: _Dual, options: Options, clock: Clock, status: Status | None) -> Result:
     """Certify what is left: the duality gap, or, without convexity, nothing."""
     R = dual.problem.repaired_multipliers(dual.multipliers)
-    if status is None and R is not None:
-        W, b = dual.coefficients(R), dual.intercept
+    if status is None or math.isinf(dual.best[0]):
+        W, b = dual.coefficients(dual.multipliers if R is None else R), dual.intercept
     else:  # the objective does not fall with every round
         _, W, b = dual.best
     result = convex_result(dual.problem, W, b, R, options, clock, dual.moves, status, rounds=dual.rounds)
