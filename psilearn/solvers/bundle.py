@@ -299,7 +299,8 @@ def _drive(problem: Problem, level: Level, options: Options, start: Result | Non
         if level.best is None or level.best.objective - level.bound > options.tol * abs(level.best.objective):
             point = level.run(cuts.whole, v, 0.9 * options.tol, limit)
             if level.mode == "level":
-                level.look(cuts.whole, level.sparse(cuts.whole, point, 0.05 * options.tol * abs(point.objective)))
+                v = level.sparse(cuts.whole, point, 0.05 * options.tol * abs(point.objective))
+                level.best = level.look(cuts.whole, v)
     except KeyboardInterrupt:
         return Status.INTERRUPTED
     if level.clock.is_over:
