@@ -3,8 +3,8 @@
 Cohen and Singer, A simple, fast, and effective rule learner (1999). Each round splits the observations at random, grows
 a rule on two thirds of the weight, prunes it on the rest, and adds it, or the rule without conditions if that does
 better, with confidence C = 1/2 ln((W+ + 1/2n) / (W- + 1/2n)), where W+ and W- are the weights of the positive and
-negative observations it covers. Rules with conditions vote for the positive class, the smaller one. The number of rounds
-is chosen by cross-validation.
+negative observations it covers. Rules with conditions vote for the positive class, the smaller one. The number of
+rounds is chosen by cross-validation.
 """
 
 from __future__ import annotations

@@ -203,7 +203,7 @@ class SlipperClassifier(RuleBooster):
     ----------
     max_rounds : int, default=100
         Rounds of boosting at most.
-    cv : int, default=5
+    folds : int, default=5
         Folds of the cross-validation that chooses the number of rounds; below 2, all rounds are used.
     binarizer : transformer, optional
         A :class:`LogicalBinarizer`; all cut points if None.
@@ -220,9 +220,9 @@ class SlipperClassifier(RuleBooster):
 
     _promises_optimum = False
 
-    def __init__(self, max_rounds=100, cv=5, binarizer=None, random_state=0):
+    def __init__(self, max_rounds=100, folds=5, binarizer=None, random_state=0):
         self.max_rounds = max_rounds
-        self.cv = cv
+        self.folds = folds
         self.binarizer = binarizer
         self.random_state = random_state
 
@@ -230,7 +230,7 @@ class SlipperClassifier(RuleBooster):
         return LogicalBinarizer(support=None)
 
     def _solve(self, data: Observations) -> tuple[list[Column], NDArray, Any]:
-        result = slipper.fit(data, self.max_rounds, self.cv, check_random_state(self.random_state))
+        result = slipper.fit(data, self.max_rounds, self.folds, check_random_state(self.random_state))
         return result.columns, result.weights, result
 
     def _bound_of(self, result: slipper.SlipperResult) -> float:
