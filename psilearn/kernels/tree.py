@@ -18,9 +18,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from numba.extending import overload
 from numpy.typing import NDArray
 
 from .ascent import CUT_OFF, Basis, Terms, ascend, clear, copy, dot
+from .lp_ascent import Tableau, lp_ascend
 from .pieces import FREE, GONE, IN, OUT, convex_value, dual_gain, fill_piece, inner, kernel, loss_value, piece_value
 
 #: Part of the incumbent value that rounding errors of a bound never reach.
@@ -41,6 +43,7 @@ class Model(NamedTuple):
     slopes: NDArray[np.float64]
     t: float
     cap: float
+    norm: int
 
 
 class Pool(NamedTuple):
@@ -78,7 +81,7 @@ class Work(NamedTuple):
     b: NDArray[np.float64]
     u: NDArray[np.float64]
     terms: Terms
-    basis: Basis
+    basis: Basis | Tableau
 
 
 @kernel
@@ -147,7 +150,7 @@ def _open_node(pool, bound, work):
         pool.high[slot, i] = work.high[i]
 
 
-@kernel
+@inner
 def fill_terms(model, work):
     """Write the pieces of all samples of the node at hand."""
     for i in range(model.y.size):
@@ -157,10 +160,21 @@ def fill_terms(model, work):
         )  # fmt: skip
 
 
+@inner
+def penalty(model, w):
+    """Evaluate 1/2 ||w||^2 or ||w||_1."""
+    if model.norm == 2:
+        return 0.5 * dot(w, w)
+    total = 0.0
+    for k in range(w.size):
+        total += abs(w[k])
+    return total
+
+
 @kernel
 def true_value(model, w, u):
     """Evaluate the objective at (w, margins)."""
-    total = 0.5 * dot(w, w)
+    total = penalty(model, w)
     for i in range(u.size):
         total += model.cost[i] * loss_value(u[i], model.knots, model.slopes, model.t, model.cap, FEASIBLE)
     return total
@@ -190,16 +204,93 @@ def local_search(model, best, work, u):
         for i in range(u.size):
             capped = u[i] < model.t - FEASIBLE or convex_value(u[i], model.knots, model.slopes) > model.cap
             work.state[i] = GONE if capped else IN
-        fill_terms(model, work)
-        limit = best.value[0]
-        value, flag = ascend(
-            model.a, model.y, work.alpha, work.w, work.b, work.u, work.terms, work.basis, limit, 20 * u.size
-        )
+        value, flag = solve_node(model, work, best.value[0])
         if flag == CUT_OFF or value >= previous:
             return
         previous = value
         offer(model, best, work.w, work.b[0], work.u)
         u = work.u
+
+
+def _bound_l2(basis, model, work, cutoff):
+    limit = 20 * model.y.size + 100
+    return ascend(model.a, model.y, work.alpha, work.w, work.b, work.u, work.terms, basis, cutoff, limit)
+
+
+def _bound_l1(basis, model, work, cutoff):
+    limit = 20 * model.y.size + 100
+    return lp_ascend(work.alpha, work.w, work.b, work.u, work.terms, basis, cutoff, limit)
+
+
+def bound_node(basis, model, work, cutoff):
+    """Solve the node at hand by the ascent that its basis belongs to; returns (bound, flag)."""
+    return (_bound_l2 if isinstance(basis, Basis) else _bound_l1)(basis, model, work, cutoff)
+
+
+@overload(bound_node, jit_options={"error_model": "numpy"})
+def _typed_bound_node(basis, model, work, cutoff):
+    return _bound_l2 if basis.instance_class is Basis else _bound_l1
+
+
+def _count_l2(basis):
+    return basis.size[0]
+
+
+def _count_l1(basis):
+    return 1
+
+
+def count_anchors(basis):
+    """Number of ways :func:`anchor` has to confine a margin."""
+    return (_count_l2 if isinstance(basis, Basis) else _count_l1)(basis)
+
+
+@overload(count_anchors)
+def _typed_count_anchors(basis):
+    return _count_l2 if basis.instance_class is Basis else _count_l1
+
+
+def _anchor_l2(basis, model, work, i, r):
+    j, k = basis.members[r], basis.piece[r]
+    rise, fall = work.alpha[j] - work.terms.vert[j, k], work.terms.vert[j, k + 1] - work.alpha[j]
+    if model.y[i] != model.y[j]:
+        rise, fall = fall, rise
+    return model.dist[i, j] ** 2, rise, fall
+
+
+def _anchor_l1(basis, model, work, i, r):
+    rise, fall = np.inf, np.inf
+    for q in range(basis.theta.size):
+        share = dot(basis.rows[i], basis.inverse[:, q])
+        if abs(share) > 1e-12:
+            j, k = basis.members[q], basis.piece[q]
+            up = max(0.0, basis.full[j] - work.terms.vert[j, k])
+            down = max(0.0, work.terms.vert[j, k + 1] - basis.full[j])
+            if share < 0.0:
+                up, down = down, up
+            rise, fall = min(rise, up / abs(share)), min(fall, down / abs(share))
+    return 0.0, rise, fall
+
+
+def anchor(basis, model, work, i, r):
+    """Return (r2, rise, fall): moving the margin of i up by s costs at least min over x + z = s of x^2/2/r2 + rise |z|.
+
+    2-norm, member j of the basis: r2 = ||x_i - x_j||^2, and ``rise`` is the least price per unit of moving u_j with it.
+    1-norm: u_i - u_i(alpha) = sum_q share_q (u_q - tau_q) over the basic terms q, each of which has its price per unit.
+    """
+    return (_anchor_l2 if isinstance(basis, Basis) else _anchor_l1)(basis, model, work, i, r)
+
+
+@overload(anchor, jit_options={"error_model": "numpy"})
+def _typed_anchor(basis, model, work, i, r):
+    return _anchor_l2 if basis.instance_class is Basis else _anchor_l1
+
+
+@kernel
+def solve_node(model, work, cutoff):
+    """Write the terms of the node at hand and solve it; returns (bound, flag)."""
+    fill_terms(model, work)
+    return bound_node(work.basis, model, work, cutoff)
 
 
 @inner
@@ -229,37 +320,26 @@ def _reach(slack, r2, kappa):
 @inner
 def tighten(model, work, slack):
     """Shrink [low, high] of the free samples and fix those whose region is decided; returns the number of fixings."""
-    terms, basis, n = work.terms, work.basis, model.y.size
+    terms, basis = work.terms, work.basis
     fixed = 0
-    for i in range(n):
+    for i in range(model.y.size):
         if work.state[i] != FREE or basis.place[i] >= 0:
             continue
         alpha_i, u_i = work.alpha[i], work.u[i]
         paid = terms.const[i] + dual_gain(i, alpha_i, terms.tau, terms.vert, terms.number)
         low, high = work.low[i], work.high[i]
         out_cost, in_shift_cost = 0.0, 0.0
-        for r in range(basis.size[0]):
-            j, k = basis.members[r], basis.piece[r]
-            r2 = model.dist[i, j] ** 2
-            rise, fall = work.alpha[j] - terms.vert[j, k], terms.vert[j, k + 1] - work.alpha[j]
-            if model.y[i] != model.y[j]:
-                rise, fall = fall, rise
+        for r in range(count_anchors(basis)):
+            r2, rise, fall = anchor(basis, model, work, i, r)
             high = min(high, u_i + _reach(slack, r2, rise))
             low = max(low, u_i - _reach(slack, r2, fall))
             in_shift_cost = max(in_shift_cost, _cost_of_shift(model.t - u_i, r2, rise))
             if alpha_i < fall:
-                shift = max(u_i - model.t, alpha_i * r2)
+                shift = max(0.0, max(u_i - model.t, alpha_i * r2))
                 cost = _cost_of_shift(shift, r2, fall) + alpha_i * (u_i - shift)
                 out_cost = max(out_cost, cost + model.cost[i] * model.cap - paid)
         work.low[i], work.high[i] = low, high
-        in_gain = 0.0
-        rest = alpha_i
-        for k in range(model.knots.size):
-            if model.knots[k] > model.t and rest > 0.0:
-                part = min(rest, model.cost[i] * model.slopes[k])
-                in_gain += model.knots[k] * part
-                rest -= part
-        in_gain += model.t * rest
+        in_gain = _gain_inside(model, i, alpha_i)
         if low >= model.t or out_cost > slack:
             work.state[i] = IN
             fixed += 1
@@ -267,6 +347,18 @@ def tighten(model, work, slack):
             work.state[i] = OUT
             fixed += 1
     return fixed
+
+
+@inner
+def _gain_inside(model, i, alpha):
+    """Least value of cost_i g(u) + alpha u over u >= t."""
+    total, rest = 0.0, alpha
+    for k in range(model.knots.size):
+        if model.knots[k] > model.t and rest > 0.0:
+            part = min(rest, model.cost[i] * model.slopes[k])
+            total += model.knots[k] * part
+            rest -= part
+    return total + model.t * rest
 
 
 @inner
@@ -307,7 +399,7 @@ def advance(model, pool, best, work, search, counters, gap_tol, n_nodes, effort)
     done = 0
     while done < n_nodes or diving:
         allowance = ROUNDING * best.value[0]
-        target = best.value[0] - gap_tol * min(best.value[0], 0.5 * dot(best.w, best.w)) - allowance
+        target = best.value[0] - gap_tol * min(best.value[0], penalty(model, best.w)) - allowance
         if not diving:
             if pool.sizes[0] == 0 or pool.sizes[1] < 4:
                 return
@@ -322,10 +414,7 @@ def advance(model, pool, best, work, search, counters, gap_tol, n_nodes, effort)
         counters[_NODES] += 1
         pruned, fixed = False, 0
         for round in range(effort):
-            fill_terms(model, work)
-            value, _ = ascend(
-                model.a, model.y, work.alpha, work.w, work.b, work.u, work.terms, work.basis, target, 10 * n + 100
-            )
+            value, _ = solve_node(model, work, target)
             if _is_false_proof(model, best, work, value, allowance):
                 counters[_FALSE_PROOF] += 1
                 return
@@ -340,7 +429,7 @@ def advance(model, pool, best, work, search, counters, gap_tol, n_nodes, effort)
                 search.b[0] = work.b[0]
                 local_search(model, best, search, work.u)
                 allowance = ROUNDING * best.value[0]
-                target = best.value[0] - gap_tol * min(best.value[0], 0.5 * dot(best.w, best.w)) - allowance
+                target = best.value[0] - gap_tol * min(best.value[0], penalty(model, best.w)) - allowance
             fixed = tighten(model, work, best.value[0] - value + allowance)
             if fixed == 0 and not improved:
                 break
