@@ -48,10 +48,10 @@ def contents(path, experiment):
     return [(r.key, r.settings, r.replicate, r.seed, r.status, r.result) for r in rows]
 
 
-def start(path, **environment):
+def start(path, script=SCRIPT, **environment):
     paths = os.pathsep.join([str(TESTS), str(TESTS.parent)])
     return subprocess.Popen(
-        [sys.executable, "-c", SCRIPT, str(path)], env=os.environ | {"PYTHONPATH": paths} | environment
+        [sys.executable, "-c", script, str(path)], env=os.environ | {"PYTHONPATH": paths} | environment
     )
 
 
@@ -108,6 +108,17 @@ def test_kill_9_then_resume_equals_an_uninterrupted_run(tmp_path, uninterrupted)
     assert contents(path, toys.slow) == uninterrupted
     again = {r.key: r.finished for r in store.records("toy/slow")}
     assert all(again[key] == finished for key, finished in kept.items()), "a finished task was computed again"
+
+
+def test_workers_of_a_killed_process_end(tmp_path):
+    log = tmp_path / "log"
+    process = start(tmp_path / "store.sqlite", script=SCRIPT.replace("n_jobs=1", "n_jobs=2"), TOY_LOG=str(log))
+    wait_until(lambda: log.exists() and len(log.read_text().splitlines()) >= 4)
+    workers = {int(line.split()[0]) for line in log.read_text().splitlines()}
+    assert process.pid not in workers
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    wait_until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in workers))
 
 
 def test_two_processes_share_a_store(tmp_path, uninterrupted):
