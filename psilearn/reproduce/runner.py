@@ -22,7 +22,6 @@ _ONE_THREAD = {
     name: "1" for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 }
 
-
 CONNECT_SECONDS = 10
 
 
@@ -103,7 +102,10 @@ class _LocalPool:
         )
 
     def submit(self, task: Task) -> Future:
-        return self.executor().submit(execute, task)
+        try:
+            return self.executor().submit(execute, task)
+        except BrokenProcessPool:  # a worker died since: the next executor is a new one
+            return self.executor().submit(execute, task)
 
 
 class _ThisProcess:
