@@ -116,6 +116,22 @@ class Coordinates:
                 out[rows] = [self.problem.loss.t - self._drop(self._size(Z[rows] - Z[i]), costs, upper) for i in rows]
         return out
 
+    def neighbours(self) -> tuple[NDArray[np.int64], Array]:
+        """Return (order, distance): per sample those of its class by distance, itself first, -1 where there is none."""
+        width = max(rows.size for rows in self._members)
+        order, distance = np.full((self.problem.n, width), -1, dtype=np.int64), np.zeros((self.problem.n, width))
+        for rows in self._members:
+            for i in rows:
+                away = self._size(self._raw[rows] - self._raw[i])
+                nearest = np.lexsort((rows != i, away))
+                order[i, : rows.size], distance[i, : rows.size] = rows[nearest], away[nearest]
+        return order, distance
+
+    @property
+    def radius(self) -> float:
+        """||w_y - w_j|| <= radius * sqrt(P(W)), or radius * P(W) in the l1 norm for a pure l1 penalty."""
+        return self.problem.norm_bound(1.0) * self._factor * (1 + 1e-9)
+
     def box(self, upper: float) -> tuple[Array, Array]:
         """Return (lower, upper) of a box that contains a global minimiser, given that the optimum is <= ``upper``.
 
