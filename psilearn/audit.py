@@ -82,7 +82,7 @@ def find_label_issues(
     is_binary = classes.size == 2
     Cs = Cs or (TWO_CLASS_CS if is_binary else MANY_CLASS_CS)
     repeats = repeats or (1 if X.size * classes.size > LARGE else 3)
-    robust = TruncatedHingeClassifier(s=TWO_CLASS_S if is_binary else MANY_CLASS_S, tol=1e-3)
+    robust = TruncatedHingeClassifier(s=TWO_CLASS_S if is_binary else MANY_CLASS_S, tol=1e-3, solver="dca")
     committee = [SVMClassifier(tol=1e-3), robust]
     scores = np.zeros((len(committee) * len(Cs), y.size, classes.size))
     wrong = np.zeros(len(scores))

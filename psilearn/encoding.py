@@ -65,6 +65,12 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         return (self._raw(X) - self.means_) / self.scales_
 
+    def checked(self, X: pd.DataFrame) -> pd.DataFrame:
+        """Return the training columns of a table, numbers as numbers; TableError names what does not fit."""
+        self._require(X)
+        numbers = {c: self._numbers(X[c]) for c in self.number_columns_}
+        return X[self.columns_].assign(**numbers)
+
     def get_feature_names_out(self, input_features: Any = None) -> NDArray:
         """Return the names of the matrix's columns: ``column`` or ``column=level``."""
         names = list(self.number_columns_)
@@ -81,9 +87,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return [str(counts.index[-1])] if counts.size == 2 else [str(c) for c in counts.index]
 
     def _raw(self, X: pd.DataFrame) -> NDArray[np.float64]:
-        absent = [c for c in self.columns_ if c not in X.columns]
-        if absent:
-            raise TableError(f"The table lacks columns the model was trained on: {listed(absent)}.")
+        self._require(X)
         blocks = [self._imputed(X)]
         for column in self.category_columns_:
             levels = self.levels_[column]
@@ -93,16 +97,26 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             blocks.append((codes[:, None] == np.arange(len(levels))).astype(np.float64))
         return np.hstack(blocks)
 
+    def _require(self, X: pd.DataFrame) -> None:
+        absent = [c for c in self.columns_ if c not in X.columns]
+        if absent:
+            raise TableError(f"The table lacks columns the model was trained on: {listed(absent)}.")
+
+    def _numbers(self, column: pd.Series) -> NDArray[np.float64]:
+        """Return the numbers of a column, nan where a cell is missing or infinite; a few odd words count as missing."""
+        values = pd.to_numeric(column, errors="coerce")
+        bad = values.isna() & column.notna()
+        if bad.mean() > 0.05:
+            words = column[bad].astype(str).unique().tolist()
+            raise TableError(f"Column '{shown(column.name)}' held numbers in training, now also {listed(words, 3)}.")
+        numbers = values.to_numpy(dtype=np.float64, na_value=np.nan)
+        return np.where(np.isfinite(numbers), numbers, np.nan)
+
     def _imputed(self, X: pd.DataFrame) -> NDArray[np.float64]:
         out = np.empty((len(X), len(self.number_columns_)))
         for at, column in enumerate(self.number_columns_):
-            values = pd.to_numeric(X[column], errors="coerce")
-            bad = values.isna() & X[column].notna()
-            if bad.mean() > 0.05:
-                words = X[column][bad].astype(str).unique().tolist()
-                raise TableError(f"Column '{shown(column)}' held numbers in training, now also {listed(words, 3)}.")
-            numbers = values.to_numpy(dtype=np.float64, na_value=np.nan)
-            out[:, at] = np.where(np.isfinite(numbers), numbers, self.medians_[at])
+            numbers = self._numbers(X[column])
+            out[:, at] = np.where(np.isnan(numbers), self.medians_[at], numbers)
         return out
 
 

@@ -70,10 +70,9 @@ def table(
         + "".join(f"<td{r}>{cell}</td>" for cell, r in zip(row[1:], right[1:])) + "</tr>"
         for row in rows
     )  # fmt: skip
-    return (
-        f'<div class="scroll" tabindex="0" role="region" aria-label="{caption}"><table><caption>{caption}</caption>'
-        f"<thead><tr>{top}</tr></thead><tbody>{body}</tbody></table></div>"
-    )
+    frame = f'<div class="scroll" tabindex="0" role="region" aria-label="{caption}">'
+    title = f"<caption><span>{caption}</span></caption>"
+    return f"{frame}<table>{title}<thead><tr>{top}</tr></thead><tbody>{body}</tbody></table></div>"
 
 
 def page(title: str, body: str, scripts: Sequence[str] = ()) -> str:

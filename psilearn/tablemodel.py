@@ -25,6 +25,8 @@ class TableModel:
         The column that was predicted.
     method, about : str, dict
         Name of the method, and facts of the training for the reader (rows, seed, chosen parameter).
+    on_table : bool
+        Whether the classifier reads the table itself; the encoder then only checks the columns.
     """
 
     encoder: TableEncoder
@@ -32,10 +34,11 @@ class TableModel:
     target: str
     method: str
     about: dict[str, Any]
+    on_table: bool = False
 
     def predict(self, frame: pd.DataFrame) -> pd.DataFrame:
         """Return the class, the margin (how far ahead of the next class it is), and whether the model abstains."""
-        X = self.encoder.transform(frame)
+        X = self.encoder.checked(frame) if self.on_table else self.encoder.transform(frame)
         answer = pd.DataFrame({"prediction": self.classifier.predict(X)}, index=frame.index)
         if hasattr(self.classifier, "decision_function"):
             scores = self.classifier.decision_function(X)

@@ -84,6 +84,15 @@ def show_comparison(out: Console, comparison: Comparison) -> None:
     out.print(f"{comparison.seconds:.1f} s in all.")
 
 
+def show_rules(out: Console, comparison: Comparison) -> None:
+    """Print the rules of the methods that have some."""
+    for outcome in comparison.outcomes:
+        if hasattr(outcome.model, "rules_"):
+            out.print(f"\n{outcome.method.label}:")
+            for line in outcome.model.export_text().splitlines():
+                out.print(f"  {shown(line, 200)}")
+
+
 def show_issues(out: Console, issues: pd.DataFrame, top: int) -> None:
     """Print the most suspicious rows and how many labels are contradicted."""
     against = int((issues["score"] > 0.5).sum())

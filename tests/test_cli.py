@@ -3,8 +3,10 @@
 import errno
 import os
 import pty
+import signal
 import subprocess
 import sys
+import time
 from typing import NamedTuple
 
 import numpy as np
@@ -103,7 +105,7 @@ def test_bad_usage_is_2_and_one_sentence(psilearn, arguments, says):
     assert done.stdout == ""
 
 
-@pytest.mark.parametrize("command", [[], ["compare"]])
+@pytest.mark.parametrize("command", [[], ["compare"], ["audit"], ["fit"], ["predict"], ["explore"], ["reproduce"]])
 def test_help_everywhere(psilearn, command):
     done = psilearn(*command, "--help")
     assert done.returncode == 0
@@ -152,3 +154,141 @@ def test_hostile_names_and_cells_are_inert(tmp_path):
     assert "\u202e" not in shown
     assert "[red]yes" in shown
     assert "long" * 100 not in shown.replace("\r\n", "")
+
+
+# -- report, audit, fit and predict
+
+
+def test_report_is_written_whole(psilearn, csv, tmp_path):
+    out = tmp_path / "report.html"
+    methods = ["--method", "svm-l2", "--method", "truncated"]
+    done = psilearn("compare", csv, "--target", "outcome", "--budget", 30, "--out", out, *methods)
+    assert done.returncode == 0, done.stderr
+    assert str(out) in done.stdout
+    html = out.read_text()
+    assert html.startswith("<!doctype html>")
+    assert html.rstrip().endswith("</html>")
+    assert "patients.csv" in html
+    assert [p.name for p in tmp_path.iterdir()] == ["report.html"]
+
+
+def test_rules_and_abstentions_are_printed(psilearn, csv):
+    methods = ["--method", "l0-boost", "--method", "reject"]
+    done = psilearn("compare", csv, "--target", "outcome", "--rules", "--reject", 0.1, *methods)
+    assert done.returncode == 0, done.stderr
+    assert "age" in done.stdout.split("L0-RBoost:")[1]
+    assert "abstentions at d = 0.1" in done.stdout
+
+
+def test_audit_ranks_every_row(psilearn, csv, tmp_path):
+    frame = pd.read_csv(csv)
+    wrong = [3, 17, 40]
+    frame.loc[wrong, "age"] += np.where(frame.loc[wrong, "outcome"] == "sick", 3.0, -3.0)
+    frame.loc[wrong, "outcome"] = frame.loc[wrong, "outcome"].map({"sick": "well", "well": "sick"})
+    frame.loc[10, "outcome"] = None  # row numbers must still be those of the file
+    frame.to_csv(tmp_path / "in.csv", index=False)
+    done = psilearn("audit", tmp_path / "in.csv", "--target", "outcome", "--out", tmp_path / "out.csv", "--repeats", 1)
+    assert done.returncode == 0, done.stderr
+    ranking = pd.read_csv(tmp_path / "out.csv")
+    assert len(ranking) == 79
+    assert set(ranking["row"].head(3)) == {4, 18, 41}
+    assert {"row", "given", "suggested", "score", "margin", "agreement", "refused"} <= set(ranking.columns)
+
+
+@pytest.mark.parametrize("method", ["truncated", "reject", "l0-boost"])
+def test_fit_then_predict_streams(psilearn, csv, tmp_path, method):
+    model = tmp_path / "model.psi"
+    done = psilearn("fit", csv, "--target", "outcome", "--method", method, "--out", model)
+    assert done.returncode == 0, done.stderr
+    whole, parts = tmp_path / "whole.csv", tmp_path / "parts.csv"
+    assert psilearn("predict", model, csv, "--out", whole).returncode == 0
+    assert psilearn("predict", model, csv, "--out", parts, "--chunk", 7).returncode == 0
+    assert whole.read_text() == parts.read_text()
+    answers = pd.read_csv(whole)
+    assert len(answers) == 80
+    assert (answers["prediction"] == pd.read_csv(csv)["outcome"]).mean() > 0.85
+    assert ("abstains" in answers) == (method == "reject")
+    assert psilearn("predict", model, csv).stdout == whole.read_text()
+
+
+def test_predict_names_what_does_not_fit(psilearn, csv, tmp_path):
+    model = tmp_path / "model.psi"
+    psilearn("fit", csv, "--target", "outcome", "--method", "svm-l1", "--out", model)
+    frame = pd.read_csv(csv)
+    frame.drop(columns="age").to_csv(tmp_path / "less.csv", index=False)
+    done = psilearn("predict", model, tmp_path / "less.csv", "--out", tmp_path / "x.csv")
+    assert done.returncode == 1
+    assert "lacks columns" in done.stderr
+    frame.assign(age="old").to_csv(tmp_path / "words.csv", index=False)
+    done = psilearn("predict", model, tmp_path / "words.csv", "--out", tmp_path / "x.csv")
+    assert done.returncode == 1
+    assert "'age' held numbers" in done.stderr
+    assert not (tmp_path / "x.csv").exists()
+    done = psilearn("predict", csv, csv)
+    assert done.returncode == 1
+    assert "not a psilearn model" in done.stderr
+
+
+@pytest.mark.parametrize("command", ["compare", "audit", "explore"])
+def test_bad_places_are_refused_before_the_work(psilearn, tmp_path, command):
+    done = psilearn(command, "--out", tmp_path / "no" / "where.html")
+    assert done.returncode == 1
+    assert "no folder" in done.stderr
+    done = psilearn(command, "--out", tmp_path)
+    assert done.returncode == 1
+    assert "is a folder" in done.stderr
+
+
+def test_explore_writes_a_page(psilearn, tmp_path):
+    done = psilearn("explore", "--out", tmp_path / "e.html")
+    assert done.returncode == 0
+    assert "Drag a mislabelled point" in (tmp_path / "e.html").read_text()
+
+
+def test_reproduce_lists_the_experiments(psilearn):
+    assert psilearn("reproduce").returncode == 0
+    assert psilearn("reproduce", "no-such-paper").returncode == 2
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+def test_interrupted_predict_leaves_no_file(psilearn, csv, tmp_path, how):
+    model, out = tmp_path / "model.psi", tmp_path / "out.csv"
+    psilearn("fit", csv, "--target", "outcome", "--method", "svm-l1", "--out", model)
+    big = tmp_path / "big.csv"
+    pd.concat([pd.read_csv(csv)] * 3000).to_csv(big, index=False)
+    arguments = [*COMMAND, "predict", str(model), str(big), "--out", str(out), "--chunk", "100"]
+    process = subprocess.Popen(arguments, stderr=subprocess.PIPE, text=True)
+    started = time.monotonic()
+    while not list(tmp_path.glob(".out.csv*.part")):  # it is writing
+        assert time.monotonic() - started < 60
+        assert process.poll() is None
+        time.sleep(0.01)
+    process.send_signal(how)
+    _, shown = process.communicate(timeout=60)
+    assert process.returncode == 1
+    assert shown == "psilearn: Interrupted; nothing was written.\n"
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["big.csv", "model.psi"]
+
+
+def test_closed_pipe_is_quiet(csv, tmp_path, psilearn):
+    psilearn("fit", csv, "--target", "outcome", "--method", "svm-l1", "--out", tmp_path / "m")
+    big = tmp_path / "big.csv"
+    pd.concat([pd.read_csv(csv)] * 500).to_csv(big, index=False)
+    command = [*COMMAND, "predict", str(tmp_path / "m"), str(big)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    process.stdout.read(10)
+    process.stdout.close()
+    assert process.stderr.read() == b""
+    assert process.wait(timeout=60) == 1
+
+
+def test_large_table_within_the_budget(psilearn, tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200_000, 4)).round(3)
+    frame = pd.DataFrame(X, columns=list("abcd"))
+    frame["target"] = np.where(X[:, 0] + 0.5 * rng.normal(size=len(X)) > 0, 1, 0)
+    frame.to_csv(tmp_path / "large.csv", index=False)
+    done = psilearn("compare", tmp_path / "large.csv", "--budget", 8, "--method", "svm-l2", "--method", "svc")
+    assert done.returncode == 0, done.stderr
+    assert "200000 rows" in done.stdout
+    assert "trained on a random 5000 of 140000 rows" in done.stdout

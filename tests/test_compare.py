@@ -79,7 +79,7 @@ def test_same_seed_same_outcome(data, comparison):
 
 
 def test_what_fails_is_said_and_does_not_stop_the_rest(data):
-    def broken(value, limit, seed):
+    def broken(value, context):
         raise ValueError("this method needs more classes.")
 
     methods = (Method("broken", "Broken", "", broken), *[m for m in METHODS if m.key == "logistic"])

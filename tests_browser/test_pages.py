@@ -23,9 +23,7 @@ def test_report_fits_and_is_quiet(visit, report, width, scheme):
 
 def test_hostile_texts_are_shown_as_text(visit, report):
     page = visit(report)
-    assert (
-        "<script>window.hacked=1" in page.locator("h1").inner_text() or "</script>" in page.locator("h1").inner_text()
-    )
+    assert "</script>" in page.locator("h1").inner_text()
     assert page.locator("img").count() == 0
     assert page.locator("h1 script").count() == 0
 
@@ -37,7 +35,8 @@ def test_dark_and_light_differ_and_have_contrast(visit, report):
         colours = page.evaluate(
             """() => ['.note', 'p', 'th', '.best', 'a', 'caption'].map((s) => {
                  const node = document.querySelector('main ' + s) || document.querySelector(s);
-                 return [s, getComputedStyle(node).color, getComputedStyle(document.querySelector('section')).backgroundColor];
+                 const paper = getComputedStyle(document.querySelector('section')).backgroundColor;
+                 return [s, getComputedStyle(node).color, paper];
                })"""
         )
         found[scheme] = colours[1][2]
@@ -108,7 +107,8 @@ def fits(page):
     """Return what the page's solvers find on the points it shows."""
     return page.evaluate(
         """() => { const data = JSON.parse(document.getElementById('explorer-data').textContent);
-                   return {points: data.points, C: data.C, svm: Solvers.svm(data.points, data.C), psi: Solvers.psi(data.points, data.C)}; }"""
+                   const [points, C] = [data.points, data.C];
+                   return {points, C, svm: Solvers.svm(points, C), psi: Solvers.psi(points, C)}; }"""
     )
 
 

@@ -6,7 +6,7 @@ import math
 import time
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -14,11 +14,12 @@ import pandas as pd
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import StratifiedKFold, train_test_split
+from sklearn.utils import _safe_indexing
 
 from ..encoding import TableEncoder
 from ..programs.highs import ProgramError
 from ..tables import Understanding
-from .methods import METHODS, Method
+from .methods import METHODS, Context, Method
 from .tuning import Tuning, thin, tune
 
 
@@ -42,8 +43,8 @@ class Settings:
         Share of the training labels changed to another class, to see what wrong labels do.
     methods : tuple of str
         Keys of the methods to run; empty for all.
-    options : frozenset of str
-        Switches that were given ("rules", "reject").
+    d : float
+        Price of an abstention, for the methods that may abstain.
     """
 
     budget: float = 60.0
@@ -53,7 +54,7 @@ class Settings:
     tuning_folds: int = 3
     flip: float = 0.0
     methods: tuple[str, ...] = ()
-    options: frozenset[str] = frozenset()
+    d: float = 0.2
 
 
 @dataclass(frozen=True)
@@ -68,6 +69,15 @@ class Split:
     y_test: NDArray
     flipped: NDArray[np.intp]
     encoder: TableEncoder
+    frame: pd.DataFrame
+
+    def training(self, method: Method) -> Any:
+        """Return the training rows as the method reads them."""
+        return self.frame.iloc[self.train] if method.on_table else self.X_train
+
+    def testing(self, method: Method) -> Any:
+        """Return the test rows as the method reads them."""
+        return self.frame.iloc[self.test] if method.on_table else self.X_test
 
 
 @dataclass
@@ -119,6 +129,14 @@ class Comparison:
         return next((o for o in self.outcomes if o.method.key == key), None)
 
 
+def abstention(wrong: NDArray[np.bool_], abstains: NDArray[np.bool_], d: float) -> str:
+    """Say what a method that may abstain would have answered, and how well."""
+    answered = ~abstains
+    share = 100 * answered.mean()
+    error = 100 * wrong[answered].mean() if answered.any() else 0.0
+    return f"with abstentions at d = {d:g} it answers {share:.1f}% of the test rows, {error:.1f}% of the answers wrong"
+
+
 def wilson(hits: int, n: int, z: float = 1.959964) -> tuple[float, float]:
     """Return Wilson's score interval of a share."""
     centre = (hits + z * z / 2) / (n + z * z)
@@ -150,7 +168,7 @@ def compare(
     deadline = start + settings.budget
     progress("splitting and encoding", 0.0)
     splits = make_splits(data, settings)
-    wanted = [m for m in methods if _is_wanted(m, settings)]
+    wanted = [m for m in methods if not settings.methods or m.key in settings.methods]
     outcomes: list[Outcome] = []
     not_run: list[tuple[Method, str]] = []
     for at, method in enumerate(wanted):
@@ -167,12 +185,6 @@ def compare(
             not_run.append((method, outcome))
     progress("done", 1.0)
     return Comparison(data, settings, splits, outcomes, not_run, time.perf_counter() - start)
-
-
-def _is_wanted(method: Method, settings: Settings) -> bool:
-    if settings.methods:
-        return method.key in settings.methods
-    return method.option is None or method.option in settings.options
 
 
 def make_splits(data: Understanding, settings: Settings) -> list[Split]:
@@ -199,7 +211,7 @@ def _split(
     y_train, flipped = flip_labels(y[train], settings.flip, settings.seed)
     return Split(
         train, test, encoder.transform(frame.iloc[train]), encoder.transform(frame.iloc[test]),
-        y_train, y[test], flipped, encoder,
+        y_train, y[test], flipped, encoder, frame,
     )  # fmt: skip
 
 
@@ -237,14 +249,16 @@ def run_method(method: Method, splits: list[Split], settings: Settings, share: f
 def _run_split(method: Method, split: Split, settings: Settings, share: float) -> Outcome:
     start = time.perf_counter()
     rows, notes = thin(split.y_train, method.max_rows, settings.seed)
-    X, y = split.X_train[rows], split.y_train[rows]
-    tuning = tune(method, X, y, settings.tuning_folds, settings.seed, 0.5 * share)
+    X, y = _safe_indexing(split.training(method), rows), split.y_train[rows]
+    context = Context(share, settings.seed, np.unique(y).size, len(rows), settings.d)
+    tuning = tune(method, X, y, settings.tuning_folds, context, 0.5 * share)
     if tuning.skipped:
         notes.append(f"time allowed {len(tuning.values)} of {len(method.grid)} values of {method.parameter}")
     limit = max(0.5, share - (time.perf_counter() - start))
-    model = method.build(tuning.best, limit, settings.seed).fit(X, y)
-    wrong = model.predict(split.X_test) != split.y_test
-    suspects = getattr(model, "suspects_", None)
-    if suspects is not None:
-        suspects = rows[suspects]
+    model = method.build(tuning.best, replace(context, limit=limit)).fit(X, y)
+    testing = split.testing(method)
+    wrong = model.predict(testing) != split.y_test
+    suspects = rows[model.suspects_] if method.is_robust else None
+    if hasattr(model, "abstains"):
+        notes.append(abstention(wrong, model.abstains(testing), settings.d))
     return Outcome(method, model, tuning, time.perf_counter() - start, wrong, suspects, len(rows), notes)

@@ -8,14 +8,16 @@ from typing import Any
 import numpy as np
 from scipy.stats import binomtest
 
-from ..result import Claim
+from ..result import Certificate, Claim
 from .job import Comparison, Outcome
 
 
 def certified(model: Any) -> str:
     """Say in a few words what is proved about a fit."""
     certificate = getattr(model, "certificate_", None)
-    if certificate is None:
+    if hasattr(model, "rules_"):
+        return f"{'relaxation' if certificate else 'optimum'}, {_gap(model.gap_)}"
+    if not isinstance(certificate, Certificate):
         return "no claim"
     if certificate.claim is Claim.CRITICAL:
         return "local optimum"
@@ -25,12 +27,18 @@ def certified(model: Any) -> str:
         if not math.isfinite(gap):
             return "no bound"
         tolerance = model.tol if certificate.claim is Claim.CONVEX else model.gap_tol
-        return f"{kind}, gap {gap:.1e}" if gap <= tolerance else f"gap {100 * gap:.2g}%"
+        return f"{kind}, {_gap(gap)}" if gap <= tolerance else f"not proved, {_gap(gap)}"
     return str(certificate.claim.value)
 
 
+def _gap(gap: float) -> str:
+    return f"gap {gap:.0e}" if gap < 1e-3 else f"gap {100 * gap:.2g}%"
+
+
 def n_nonzero(model: Any) -> int | None:
-    """Return the number of features with a coefficient that is not zero, None for methods without coefficients."""
+    """Return the number of features with a coefficient that is not zero, or of rules; None for other methods."""
+    if hasattr(model, "rules_"):
+        return int(model.n_rules_)
     coef = getattr(model, "coef_", None)
     if coef is None:
         return None
@@ -62,7 +70,7 @@ def against(outcome: Outcome, other: Outcome) -> tuple[int, int, float]:
 
 def verdict(comparison: Comparison) -> str:
     """Say in a sentence or two whether robustness pays on this table."""
-    robust = [o for o in comparison.outcomes if o.suspects is not None and _is_robust(o)]
+    robust = [o for o in comparison.outcomes if o.method.is_robust]
     svm = comparison.outcome("svm-l2")
     if not comparison.outcomes:
         return "No method finished within the budget."
@@ -84,7 +92,3 @@ def verdict(comparison: Comparison) -> str:
 
 def _rows(n: int) -> str:
     return "1 test row" if n == 1 else f"{n} test rows"
-
-
-def _is_robust(outcome: Outcome) -> bool:
-    return outcome.method.is_ours and outcome.method.key.startswith(("truncated", "psi"))

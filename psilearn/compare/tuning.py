@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.model_selection import StratifiedKFold
+from sklearn.utils import _safe_indexing
 
 from ..estimators.base import MarginEstimator
 from ..estimators.path import regularization_path
-from .methods import Method
+from .methods import Context, Method
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,7 @@ def thin(y: NDArray, max_rows: int, seed: int) -> tuple[NDArray[np.intp], list[s
     return np.sort(np.r_[first, rest][:max_rows]), [f"trained on a random {max_rows} of {n} rows"]
 
 
-def tune(method: Method, X: NDArray, y: NDArray, folds: int, seed: int, seconds: float) -> Tuning:
+def tune(method: Method, X: Any, y: NDArray, folds: int, context: Context, seconds: float) -> Tuning:
     """Choose the value of the method's parameter by cross-validation within about ``seconds`` seconds.
 
     Whole paths are fitted while time is left, values in an order that spreads over the grid; the values every fold has
@@ -49,18 +50,18 @@ def tune(method: Method, X: NDArray, y: NDArray, folds: int, seed: int, seconds:
     if len(method.grid) == 1 or folds < 2:
         return Tuning((), (), middle, 0, 0.0)
     build = method.tuned_by or method.build
-    parts = list(StratifiedKFold(folds, shuffle=True, random_state=seed).split(X, y))
+    parts = list(StratifiedKFold(folds, shuffle=True, random_state=context.seed).split(y, y))
     values = _spread(method.grid)
     errors: dict[float, float] = {}
-    limit = max(0.1, seconds / (folds * len(values)))
-    estimator = build(middle, limit, seed)
+    context = replace(context, limit=max(0.1, seconds / (folds * len(values))))
+    estimator = build(middle, context)
     if isinstance(estimator, MarginEstimator):
         errors = _along_paths(estimator, X, y, parts, values, start + seconds)
     else:
         for value in values:
             if errors and time.perf_counter() - start > seconds:
                 break
-            errors[value] = _error(build(value, limit, seed), X, y, parts)
+            errors[value] = _error(build(value, context), X, y, parts)
     tried = tuple(sorted(errors))
     best = min(tried, key=lambda v: (errors[v], v)) if tried else middle
     return Tuning(tried, tuple(errors[v] for v in tried), best, len(values) - len(tried), time.perf_counter() - start)
@@ -85,8 +86,12 @@ def _along_paths(
     return {v: wrong[v] / len(y) for v in values}
 
 
-def _error(model: Any, X: NDArray, y: NDArray, parts: list[Any]) -> float:
-    return sum(int(np.sum(model.fit(X[a], y[a]).predict(X[b]) != y[b])) for a, b in parts) / len(y)
+def _error(model: Any, X: Any, y: NDArray, parts: list[Any]) -> float:
+    wrong = 0
+    for train, test in parts:
+        model.fit(_safe_indexing(X, train), y[train])
+        wrong += int(np.sum(model.predict(_safe_indexing(X, test)) != y[test]))
+    return wrong / len(y)
 
 
 def _spread(grid: tuple[float, ...]) -> list[float]:

@@ -93,7 +93,8 @@ const Solvers = (() => {
 
 /* The picture. Texts from the data go in by textContent only. */
 function mountExplorer(root, data) {
-  const W = 640, H = 460, NS = "http://www.w3.org/2000/svg";
+  const NS = "http://www.w3.org/2000/svg";
+  const W = Math.round(Math.min(760, Math.max(300, root.clientWidth || 640))), H = Math.round(Math.max(300, 0.66 * W));
   const first = data.points.map((p) => p.slice());
   let points = first.map((p) => p.slice()), C = data.C, chosen = points.length - 1, start = null;
 

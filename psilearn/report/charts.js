@@ -1,7 +1,7 @@
 "use strict";
 /* Small charts from the data in the page. Texts from the data go in by textContent only. */
 const Charts = (() => {
-  const NS = "http://www.w3.org/2000/svg", W = 640, H = 330, L = 76, R = 16, T = 14, B = 46;
+  const NS = "http://www.w3.org/2000/svg", H = 330, L = 76, R = 16, T = 14, B = 46;
 
   function node(tag, attributes, parent, text) {
     const made = document.createElementNS(NS, tag);
@@ -22,7 +22,7 @@ const Charts = (() => {
       for (let e = Math.ceil(Math.log10(low) - 1e-9); e <= Math.log10(high) + 1e-9; e++) out.push(10 ** e);
       return out;
     }
-    const raw = (high - low) / 5, power = 10 ** Math.floor(Math.log10(raw)), step = [1, 2, 5, 10].find((m) => m * power >= raw) * power;
+    const raw = (high - low) / 4, power = 10 ** Math.floor(Math.log10(raw)), step = [1, 2, 5, 10].find((m) => m * power >= raw) * power;
     const out = [];
     for (let v = Math.ceil(low / step) * step; v <= high + 1e-12; v += step) out.push(Math.abs(v) < step / 1e6 ? 0 : v);
     return out;
@@ -30,6 +30,7 @@ const Charts = (() => {
 
   /* options: series [{x, y, cls}], xLabel, yLabel, logX, yLow, yHigh, label; returns {svg, x, y} with the scales. */
   function lines(host, options) {
+    const W = Math.round(Math.min(760, Math.max(300, host.clientWidth || 640)));
     const xs = options.series.flatMap((s) => s.x), ys = options.series.flatMap((s) => s.y).filter((v) => v !== null);
     let x0 = Math.min(...xs), x1 = Math.max(...xs), y0 = options.yLow ?? Math.min(...ys), y1 = options.yHigh ?? Math.max(...ys);
     if (x1 <= x0) x1 = x0 + 1;

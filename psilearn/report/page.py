@@ -34,6 +34,8 @@ def report_page(comparison: Comparison, source: str, command: str, seconds: floa
         parts.append(("coefficients", "Coefficients", sections.paths_section(paths)))
     if risk := pictures.risk_coverage(comparison, seconds / 2):
         parts.append(("abstaining", "Abstaining", sections.risk_section(risk)))
+    if rules := [o for o in comparison.outcomes if hasattr(o.model, "rules_")]:
+        parts.append(("rules", "Rules", sections.rules_section(rules)))
     parts += [
         ("certificates", "Certificates", sections.certificates_section(comparison, pictures.bounds(comparison))),
         ("data", "Data", sections.data_section(comparison)),

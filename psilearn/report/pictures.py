@@ -62,7 +62,7 @@ def paths(comparison: Comparison, seconds: float) -> list[dict[str, Any]]:
     for key, title, machine in (
         ("svm-l1", "SVM, l1", SVMClassifier(penalty="l1")),
         ("svm-l2", "SVM, l2", SVMClassifier()),
-        ("truncated", "Truncated hinge", TruncatedHingeClassifier()),
+        ("truncated", "Truncated hinge", TruncatedHingeClassifier(solver="dca")),
     ):
         left = deadline - time.perf_counter()
         if left <= 0:

@@ -14,7 +14,7 @@ from .._version import __version__
 from ..compare.job import Comparison, Outcome
 from ..compare.summary import against, certified, flips_found, n_nonzero, n_support, verdict
 from ..pages import data_script, table, text
-from ..result import Claim
+from ..result import Certificate, Claim
 
 SUSPECT_ROWS = 40
 SUSPECT_COLUMNS = 6
@@ -231,13 +231,23 @@ def _cell(value: Any) -> str:
     return text(value, 40)
 
 
+def rules_section(outcomes: Sequence[Outcome]) -> str:
+    """Return the rules in words."""
+    parts = ["<p>Each rule that applies gives its points to a class; the class with more points wins.</p>"]
+    for outcome in outcomes:
+        parts.append(f"<h3>{text(outcome.method.label)}</h3>")
+        lines = outcome.model.export_text().splitlines()
+        parts.append(f"<pre>{chr(10).join(text(line, 300) for line in lines[:200])}</pre>")
+    return "".join(parts)
+
+
 def certificates_section(comparison: Comparison, data: list[dict[str, Any]]) -> str:
     """Say what is proved about each fit, with the closing of the bounds."""
     rows = []
     claims = []
     for o in comparison.outcomes:
         certificate = getattr(o.model, "certificate_", None)
-        if certificate is None:
+        if not isinstance(certificate, Certificate):
             continue
         claims.append(certificate.claim)
         bound = f"{o.model.lower_bound_:.6g}" if math.isfinite(o.model.lower_bound_) else "none"
