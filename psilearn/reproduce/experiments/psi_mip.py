@@ -53,7 +53,7 @@ def _table1_settings(flips: Sequence[int], values: Sequence[float]) -> list[dict
     paper=PAPER,
     settings=_table1_settings(FLIPS, A_VALUES),
     replications=100,
-    small=2,
+    small=10,
     small_settings=_table1_settings((0, 5), (0.5, 2.0)),
     published=TABLE1,
     reasons=[RESTRICTION],
@@ -84,7 +84,7 @@ def table1(seed: int, *, penalty: str, flips: int, a: float | str, restricted: b
     paper=PAPER,
     settings=grid(case=[1, 2, 3, 4], penalty=["l1", "l2"], method=[SVM, PSI, RESTRICTED]),
     replications=100,
-    small=2,
+    small=5,
     published=TABLE2,
     orderings=[
         Ordering(
@@ -116,7 +116,7 @@ def table2(seed: int, *, case: int, penalty: str, method: str) -> dict[str, floa
     paper=PAPER,
     settings=grid(penalty=["l1", "l2"], method=[SVM, PSI, RESTRICTED]),
     replications=10,
-    small=2,
+    small=10,
     published=TABLE3,
     reasons=[
         RESTRICTION,
