@@ -34,7 +34,8 @@ REASONS = [
         lambda settings, measure: measure == "zeros" and settings["loss"] == "hinge",
     ),
     Reason(
-        "the d.c. algorithm stops at a critical point that depends on its start and on ties; the grid of C is ours."
+        "the d.c. algorithm stops at a critical point that depends on its start and on ties, and the number of support "
+        "vectors depends on which of several C with the same tuning error is taken; the grid and the rule are ours."
     ),
 ]
 
