@@ -38,7 +38,7 @@ def model(method: str, penalty: str, C: float, a: float | str = A) -> Any:
 
     if SVM in (method, a):
         return SVMClassifier(C=C, penalty=penalty)
-    exact = PsiClassifier(a=a, C=C, penalty=penalty, solver="mip", time_limit=FIT_SECONDS)
+    exact = PsiClassifier(a=float(a), C=C, penalty=penalty, solver="mip", time_limit=FIT_SECONDS)
     return exact.set_params(restrict="svm") if method == RESTRICTED else exact
 
 
