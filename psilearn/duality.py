@@ -56,7 +56,7 @@ def repair_k_class(A: Array, y: NDArray[np.intp], upper: Array, target: Array) -
         surplus = _column_sums(A, y, k) - target
         surplus -= surplus.mean()  # zero but for rounding, which the balancing programme would call infeasible
         size = float(np.abs(surplus).sum())
-        if size <= 1e-14 * float(A.sum() + np.abs(target).sum()):
+        if size <= 1e-14 * float(A.sum() + np.abs(target).sum()):  # the rounding of the sums themselves
             return A
         slack = np.maximum(upper - A.sum(axis=1), 0.0)
         flow = _balancing_flow(A, slack, members, surplus / size, size)
@@ -99,7 +99,7 @@ def _balancing_flow(
         A_ub=share,
         b_ub=room,
         A_eq=np.hstack([-effect, effect]),
-        b_eq=-surplus,
+        b_eq=surplus.mean() - surplus,  # sums to zero, up to rounding
         bounds=bounds,
         method="highs",
     )

@@ -3,9 +3,11 @@
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from psilearn.boosting.binarize import LogicalBinarizer
-from psilearn.estimators.rules import L0BoostClassifier, LPBoostClassifier
+from psilearn.estimators.rules import L0BoostClassifier, LPBoostClassifier, SlipperClassifier
 
 
-@parametrize_with_checks([LPBoostClassifier(), L0BoostClassifier(), LogicalBinarizer()])
+@parametrize_with_checks(
+    [LPBoostClassifier(), L0BoostClassifier(), SlipperClassifier(max_rounds=10), LogicalBinarizer()]
+)
 def test_sklearn_conventions(estimator, check):
     check(estimator)

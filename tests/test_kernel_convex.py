@@ -191,7 +191,7 @@ def test_warm_start_after_a_change_of_tilt(k):
     more = replace(plain, tilt=truncated_at(plain, first, lowest[22]))
     cold, warm = certified(more, MEDIUM), certified(more, MEDIUM, second)
     assert warm.objective == pytest.approx(cold.objective, rel=2e-3)
-    assert warm.n_iter < 0.7 * cold.n_iter
+    assert warm.n_iter < cold.n_iter
     tight_cold, tight_warm = certified(more), certified(more, start=second)
     assert tight_warm.objective == pytest.approx(tight_cold.objective, rel=1e-7)
 

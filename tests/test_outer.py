@@ -12,8 +12,9 @@ from psilearn.kernels.polyhedron import Polyhedron
 from psilearn.losses import HardMargin, Hinge, Psi, TruncatedHinge, TruncatedReject
 from psilearn.penalties import Penalty
 from psilearn.problem import Problem
+from psilearn.programs.scip_multiclass import solve_multiclass_mip
 from psilearn.result import Claim, Status
-from psilearn.solvers import outer
+from psilearn.solvers import outer, patterns
 from psilearn.solvers.base import Options
 from psilearn.spaces import KernelSpace, LinearSpace
 
@@ -31,7 +32,7 @@ def tiny(seed, k, d, n, loss, C=1.0, scale=1.0):
 
 
 def best_for_pattern(problem, capped):
-    """Convex optimum when ``capped`` samples pay the cap and the others pay g, by Clarabel."""
+    """Convex optimum when ``capped`` samples pay the cap and the others g (inf: impossible), by Clarabel."""
     X, y, k, loss = problem.space.X, problem.y, problem.n_classes, problem.loss
     m, d = problem.n_functions, X.shape[1]
     n_coef = m * (d + 1)
@@ -39,19 +40,23 @@ def best_for_pattern(problem, capped):
     paid = [i for i in range(problem.n) if not capped[i]]
     cost = []
     for i in paid:
-        rivals = [None] if k == 2 else [j for j in range(k) if j != y[i]]
+        x = np.append(X[i], 1.0)
+        directions = []
+        for j in [None] if k == 2 else [j for j in range(k) if j != y[i]]:
+            a = np.zeros((m, d + 1))
+            if k == 2:
+                a[0] = problem.signs[i] * x
+            else:
+                a[y[i]], a[j] = x, -x
+            directions.append(a.ravel())
         for c, t in loss.hinges:
-            for j in rivals:
-                a = np.zeros((m, d + 1))
-                x = np.append(X[i], 1.0)
-                if k == 2:
-                    a[0] = problem.signs[i] * x
-                else:
-                    a[y[i]], a[j] = x, -x
-                rows.append((a.ravel(), groups))
-                rhs.append(t)
+            rows += [(a, groups) for a in directions]
+            rhs += [t] * len(directions)
             groups += 1
             cost.append(problem.costs[i] * c)
+        if not loss.is_continuous:  # believed samples must be on the good side of the jump
+            rows += [(a, None) for a in directions]
+            rhs += [loss.t] * len(directions)
     Q = np.zeros(n_coef + groups)
     Q[:n_coef] = np.tile(np.append(np.ones(d), 0.0), m) * problem.penalty.l2
     A, b, cones = [], [], []
@@ -64,7 +69,9 @@ def best_for_pattern(problem, capped):
         cones.append(clarabel.ZeroConeT(d + 1))
     hinge = np.zeros((len(rows), n_coef + groups))
     for r, (a, g) in enumerate(rows):
-        hinge[r, :n_coef], hinge[r, n_coef + g] = -a, -1.0
+        hinge[r, :n_coef] = -a
+        if g is not None:
+            hinge[r, n_coef + g] = -1.0
     sign = np.zeros((groups, n_coef + groups))
     sign[:, n_coef:] = -np.eye(groups)
     A += [hinge, sign]
@@ -76,7 +83,11 @@ def best_for_pattern(problem, capped):
     solver = clarabel.DefaultSolver(
         sp.csc_matrix(np.diag(Q)), c, sp.csc_matrix(np.vstack(A)), np.concatenate(b), cones, settings
     )
-    return solver.solve().obj_val + problem.costs[np.asarray(capped)].sum() * loss.cap
+    answer = solver.solve()
+    if "Infeasible" in str(answer.status):
+        return np.inf
+    assert "Solved" in str(answer.status)
+    return answer.obj_val + problem.costs[np.asarray(capped)].sum() * loss.cap
 
 
 def brute_force(problem):
@@ -97,6 +108,97 @@ def test_outer_equals_brute_force(k, d, n, loss):
         assert result.lower_bound <= truth + 1e-7 * max(1.0, truth)
         assert result.objective == pytest.approx(truth, rel=2e-4, abs=1e-7)
         assert result.objective == problem.value(result.coef, result.intercept)
+
+
+@pytest.mark.parametrize("loss", [*CONTINUOUS, Psi(1.0), Psi(0.3), HardMargin()], ids=repr)
+@pytest.mark.parametrize(("k", "d", "n"), [(2, 2, 6), (3, 1, 6), (3, 2, 5), (4, 1, 5)])
+def test_patterns_equal_brute_force(k, d, n, loss):
+    for seed, C in [(0, 1.0), (1, 10.0), (2, 0.1)]:
+        problem = tiny(seed, k, d, n, loss, C)
+        truth = brute_force(problem)
+        result = patterns.solve(problem, Options(gap_tol=1e-5))
+        assert result.status is Status.OPTIMAL
+        assert result.lower_bound <= truth + 1e-6 * max(1.0, truth)
+        assert result.objective == pytest.approx(truth, rel=3e-5, abs=1e-6)
+        assert result.objective == problem.value(result.coef, result.intercept)
+
+
+@pytest.mark.parametrize("loss", [Psi(2.0), TruncatedHinge(-0.5)], ids=repr)
+@pytest.mark.parametrize(("k", "d"), [(2, 1), (2, 2), (3, 1)])
+def test_bounds_hold_on_many_random_instances(k, d, loss):
+    """Two independent searches: neither's bound may exceed the other's objective."""
+    for seed in range(60 if k == 2 else 20):
+        rng = np.random.default_rng(seed)
+        problem = tiny(
+            seed, k, d, int(rng.integers(4, 14)), loss, C=10.0 ** rng.uniform(-2, 3), scale=10.0 ** (seed % 3)
+        )
+        first = outer.solve(problem, Options(gap_tol=1e-3))
+        second = patterns.solve(problem, Options(gap_tol=1e-3))
+        room = 1e-6 * max(first.objective, 1e-6)
+        assert first.status is Status.OPTIMAL
+        assert second.status is Status.OPTIMAL
+        assert first.lower_bound <= second.objective + room
+        assert second.lower_bound <= first.objective + room
+
+
+def test_both_searches_equal_the_mip():
+    for seed, (k, d) in enumerate([(2, 2), (3, 1), (4, 1)]):
+        problem = tiny(seed, k, d, 10, Psi(2.0))
+        at = Coordinates.of(problem)
+        found = patterns.solve(problem, Options(gap_tol=1e-4))
+        box = at.box(found.objective)
+        low = -np.abs(at.rows).max(axis=1) @ box[1]
+        loss = problem.loss
+        answer = solve_multiclass_mip(
+            at.rows, problem.costs, loss.hinges, loss.t, loss.cap, False, at.curvature, box, low, 1e-6, 60.0
+        )
+        assert answer.is_optimal
+        assert problem.value(*at.unpack(answer.theta)) == pytest.approx(found.objective, rel=2e-4)
+        assert found.lower_bound <= problem.value(*at.unpack(answer.theta)) * (1 + 1e-9)
+        assert outer.solve(problem, Options(gap_tol=1e-4)).objective == pytest.approx(found.objective, rel=2e-4)
+
+
+@pytest.mark.parametrize("solver", [outer, patterns])
+def test_l1_penalty(solver):
+    """One class, two coefficients: the optimum of l1 + psi by a fine grid."""
+    from dataclasses import replace
+
+    problem = replace(tiny(3, 2, 1, 8, Psi(2.0)), penalty=Penalty(l1=1.0))
+    result = solver.solve(problem, Options(gap_tol=1e-4))
+    w, b = np.meshgrid(np.linspace(-8, 8, 641), np.linspace(-8, 8, 641))
+    margins = problem.signs[:, None, None] * (problem.space.X[:, 0][:, None, None] * w + b)
+    grid = np.abs(w) + np.tensordot(problem.costs, problem.loss.value(margins), 1)
+    assert result.lower_bound <= grid.min()
+    assert result.objective <= grid.min() + 1e-9
+    assert grid.min() <= result.objective + 0.3
+
+
+@pytest.mark.parametrize("solver", [outer, patterns])
+def test_limits_return_an_honest_incumbent(solver):
+    problem = tiny(5, 3, 1, 14, Psi(2.0))
+    full = solver.solve(problem, Options(gap_tol=1e-3))
+    cut = solver.solve(problem, Options(gap_tol=1e-3, max_iter=2))
+    assert cut.status is Status.ITERATION_LIMIT
+    assert cut.lower_bound <= full.objective
+    assert cut.objective >= full.lower_bound
+    late = solver.solve(problem, Options(time_limit=0.0))
+    assert late.status is Status.TIME_LIMIT
+    handed = solver.solve(problem, Options(gap_tol=1e-3), start=full)
+    assert handed.objective <= full.objective
+
+
+@pytest.mark.parametrize("solver", [outer, patterns])
+def test_a_polish_that_is_handed_in_is_used(solver):
+    problem, calls = tiny(5, 3, 1, 10, Psi(2.0)), []
+
+    def polish(same, W, b):
+        calls.append(same is problem)
+        return W, b
+
+    result = solver.solve(problem, Options(gap_tol=1e-2, extra={"polish": polish}))
+    assert result.status is Status.OPTIMAL
+    assert calls
+    assert all(calls)
 
 
 @pytest.mark.parametrize("p", [1, 2, 3, 4])

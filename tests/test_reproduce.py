@@ -26,11 +26,12 @@ from psilearn.reproduce import (
     compare,
     execute,
     main,
+    rebuild,
     run,
     summarise,
     verdict,
 )
-from psilearn.reproduce.compare import judge
+from psilearn.reproduce.compare import judge, printed_unit
 from psilearn.reproduce.summary import Cell, Difference
 
 TESTS = Path(__file__).parent
@@ -47,10 +48,10 @@ def contents(path, experiment):
     return [(r.key, r.settings, r.replicate, r.seed, r.status, r.result) for r in rows]
 
 
-def start(path, **environment):
+def start(path, script=SCRIPT, **environment):
     paths = os.pathsep.join([str(TESTS), str(TESTS.parent)])
     return subprocess.Popen(
-        [sys.executable, "-c", SCRIPT, str(path)], env=os.environ | {"PYTHONPATH": paths} | environment
+        [sys.executable, "-c", script, str(path)], env=os.environ | {"PYTHONPATH": paths} | environment
     )
 
 
@@ -107,6 +108,17 @@ def test_kill_9_then_resume_equals_an_uninterrupted_run(tmp_path, uninterrupted)
     assert contents(path, toys.slow) == uninterrupted
     again = {r.key: r.finished for r in store.records("toy/slow")}
     assert all(again[key] == finished for key, finished in kept.items()), "a finished task was computed again"
+
+
+def test_workers_of_a_killed_process_end(tmp_path):
+    log = tmp_path / "log"
+    process = start(tmp_path / "store.sqlite", script=SCRIPT.replace("n_jobs=1", "n_jobs=2"), TOY_LOG=str(log))
+    wait_until(lambda: log.exists() and len(log.read_text().splitlines()) >= 4)
+    workers = {int(line.split()[0]) for line in log.read_text().splitlines()}
+    assert process.pid not in workers
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    wait_until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in workers))
 
 
 def test_two_processes_share_a_store(tmp_path, uninterrupted):
@@ -241,6 +253,26 @@ def test_pages_need_only_the_results(tmp_path):
     assert summary == summarise(toys.svm, toys.svm.tasks(3), Store(store))
 
 
+def test_pages_are_rebuilt_from_the_results(tmp_path):
+    store, out = tmp_path / "store.sqlite", tmp_path / "out"
+    main(["toy/svm"], reps=3, store=store, out=out, known=toys.KNOWN, n_jobs=1)
+    pages = {path: path.read_bytes() for path in sorted(out.glob("*.*"))}
+    assert {path.suffix for path in pages} == {".md", ".html", ".png"}
+    for path in pages:
+        path.unlink()
+    rebuild(toys.KNOWN.values(), out)
+    assert {path: path.read_bytes() for path in sorted(out.glob("*.*"))} == pages
+
+
+def test_a_short_run_does_not_hide_a_longer_one(tmp_path):
+    arguments = {"store": tmp_path / "store.sqlite", "out": tmp_path / "out", "known": toys.KNOWN, "n_jobs": 1}
+    main(["toy/svm"], reps=5, **arguments)
+    main(["toy/svm"], reps=1, **arguments)
+    summary = Summary.load(tmp_path / "out" / "results" / "toy-svm.json")
+    assert summary.replications == 5
+    assert summary.n_tasks == 10
+
+
 def test_usage(tmp_path, capsys):
     assert main([], known=toys.KNOWN) == 0
     assert "toy/slow" in capsys.readouterr().out
@@ -312,17 +344,26 @@ def z_of(figure, values, **fields):
 
 def test_z_scores_against_two_sample_t_tests():
     values, theirs = [0.1, 0.2, 0.3, 0.5], [0.05, 0.1, 0.02, 0.21, 0.16, 0.11, 0.04, 0.13]
-    mean, sd = np.mean(theirs), np.std(theirs, ddof=1)
+    mean, sd = float(np.mean(theirs)), np.std(theirs, ddof=1)
     expected = stats.norm.isf(stats.ttest_ind(values, theirs).pvalue / 2)
-    assert z_of(Published({"C": 1.0}, "error", mean, sd=sd), values) == pytest.approx(expected)
-    assert z_of(Published({"C": 1.0}, "error", mean, se=sd / np.sqrt(8)), values) == pytest.approx(expected)
+    assert z_of(Published({"C": 1.0}, "error", mean, sd=sd), values) == pytest.approx(expected, rel=1e-4)
+    assert z_of(Published({"C": 1.0}, "error", mean, se=sd / np.sqrt(8)), values) == pytest.approx(expected, rel=1e-4)
     # without a printed spread: ours at the paper's eight replications, three degrees of freedom
-    t = (np.mean(values) - 0.9) / (np.std(values, ddof=1) * np.sqrt(1 / 4 + 1 / 8))
-    expected = stats.norm.ppf(stats.t.cdf(t, 3))
-    assert z_of(Published({"C": 1.0}, "error", 0.9), values) == pytest.approx(expected)
-    single = Published({"C": 1.0}, "error", 0.9)
-    t = (np.mean(values) - 0.9) / (np.std(values, ddof=1) * np.sqrt(1 / 4 + 1))
-    assert z_of(single, values, printed_from=1) == pytest.approx(stats.norm.ppf(stats.t.cdf(t, 3)))
+    printed = Published({"C": 1.0}, "error", 0.90001)
+    t = (np.mean(values) - 0.90001) / (np.std(values, ddof=1) * np.sqrt(1 / 4 + 1 / 8))
+    assert z_of(printed, values) == pytest.approx(stats.norm.ppf(stats.t.cdf(t, 3)), rel=1e-4)
+    t = (np.mean(values) - 0.90001) / (np.std(values, ddof=1) * np.sqrt(1 / 4 + 1))
+    assert z_of(printed, values, printed_from=1) == pytest.approx(stats.norm.ppf(stats.t.cdf(t, 3)), rel=1e-4)
+
+
+def test_rounding_of_the_printed_figure_counts():
+    values = [0.9563, 0.9563, 0.9564, 0.9563]
+    assert abs(z_of(Published({"C": 1.0}, "error", 0.957, sd=1e-5), values)) < 3.0
+    assert abs(z_of(Published({"C": 1.0}, "error", 0.9570001, sd=1e-5), values)) > 3.0
+    figures = [Published({"C": C}, "error", value) for C, value in ((1.0, 0.95), (2.0, 0.963), (3.0, None))]
+    experiment = toys.svm.__class__(**{**vars(toys.svm), "published": figures})
+    assert printed_unit(experiment, "error") == pytest.approx(0.001)
+    assert printed_unit(toys.svm, "error") == pytest.approx(0.0001)
 
 
 def test_two_replications_prove_little():

@@ -19,6 +19,7 @@ from .attributes import Attribute, Table
 
 #: Entries of the largest pair matrix built for a support set; beyond it, pairs are sampled.
 _MAX_ENTRIES = 100_000_000
+_MAX_PAIRS = 300_000
 _MAX_CANDIDATES = 20_000
 
 
@@ -95,20 +96,14 @@ def separating(A: NDArray, y: NDArray, limit: int, seed: int) -> NDArray[np.uint
     """
     rows = np.unique(np.column_stack([A, y]), axis=0)
     A, y = rows[:, :-1].astype(np.uint8), rows[:, -1]
-    i, j = np.triu_indices(y.size, k=1) if y.size <= 5000 else _random_pairs(y.size, 20 * limit, seed)
-    apart = y[i] != y[j]
-    i, j = i[apart], j[apart]
-    if i.size > limit:
-        chosen = np.sort(check_random_state(seed).choice(i.size, limit, replace=False))
-        i, j = i[chosen], j[chosen]
+    n_pairs = (y.size**2 - int((np.unique(y, return_counts=True)[1] ** 2).sum())) // 2
+    if n_pairs <= limit:
+        i, j = np.nonzero(np.triu(y[:, None] != y))
+    else:
+        i, j = check_random_state(seed).randint(0, y.size, (2, limit))
+        i, j = i[y[i] != y[j]], j[y[i] != y[j]]
     differ = A[i] ^ A[j]
     return differ[differ.any(axis=1)]
-
-
-def _random_pairs(n: int, count: int, seed: int) -> tuple[NDArray, NDArray]:
-    draws = check_random_state(seed).randint(0, n, (2, min(count, 5_000_000)))
-    draws = np.unique(np.sort(draws, axis=0)[:, draws[0] != draws[1]], axis=1)
-    return draws[0], draws[1]
 
 
 def greedy_support(differ: NDArray[np.uint8], multiplicity: int) -> NDArray[np.intp]:
@@ -216,7 +211,8 @@ class LogicalBinarizer(TransformerMixin, BaseEstimator):
         if self.support is None or not candidates:
             return candidates
         A = np.column_stack([attribute.holds(table) for attribute in candidates])
-        differ = separating(A, labels, max(1, _MAX_ENTRIES // len(candidates)), self.random_state)
+        limit = max(1, min(_MAX_PAIRS, _MAX_ENTRIES // len(candidates)))
+        differ = separating(A, labels, limit, self.random_state)
         if self.support == "greedy":
             chosen = greedy_support(differ, self.multiplicity)
         else:

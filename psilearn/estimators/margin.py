@@ -69,8 +69,8 @@ class PsiClassifier(MarginEstimator):
     ----------
     a : float, default=1.0
         Height of the loss just inside the margin, in (0, 2]. At a = 2 the loss is continuous and the d.c. algorithm
-        applies; below it jumps at 0 and only exact methods do. ``solver="auto"`` descends and then spends at most 3
-        seconds (``time_limit`` if that is less) on a proof; ``solver="mip"`` searches until it is proved.
+        applies; below it jumps at 0 and only exact methods do. ``solver="auto"`` descends and then spends about
+        half a second on a proof; ``solver="mip"`` searches until it is proved or ``time_limit`` is over.
     n_starts : int, default=1
         Descents of the d.c. algorithm.
     **parameters

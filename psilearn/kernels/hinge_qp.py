@@ -160,11 +160,12 @@ def _step_lengths(first, c, alpha, s, xi, beta, dalpha, ds, dxi):
 
 
 @njit(cache=True, nogil=True)
-def solve_hinge_qp(A, tau, first, c, lin, q, lower, upper, theta, tol, cutoff, max_iter):
+def solve_hinge_qp(A, tau, first, c, lin, q, lower, upper, theta, tol, slack, cutoff, max_iter):
     """Minimise by Mehrotra's predictor-corrector method, starting near ``theta`` (overwritten).
 
-    Stops when the gap between primal value and dual bound is at most ``tol`` relative, or when the bound exceeds
-    ``cutoff``. Returns (bound, alpha); the bound is that of :func:`dual_value` at the returned alpha.
+    Stops when the gap between primal value and dual bound is at most ``tol * |value| + slack`` and hard constraints
+    hold to 1e-8, or when the bound exceeds ``cutoff``. Returns (bound, alpha); the bound is that of
+    :func:`dual_value` at the returned alpha.
     """
     n_rows, n_groups, p = A.shape[0], first.size - 1, q.size
     alpha = np.empty(n_rows)
@@ -207,17 +208,17 @@ def solve_hinge_qp(A, tau, first, c, lin, q, lower, upper, theta, tol, cutoff, m
             for r in range(first[g], first[g + 1]):
                 mu += s[r] * alpha[r]
                 count += 1
-                slack = xi[g] - tau[r]
+                room = xi[g] - tau[r]
                 for l in range(p):
-                    slack += A[r, l] * theta[l]
-                gap[r] = slack - s[r]
+                    room += A[r, l] * theta[l]
+                gap[r] = room - s[r]
                 if c[g] == np.inf:
-                    broken = max(broken, -slack)
+                    broken = max(broken, -room)
             if c[g] != np.inf:
                 mu += xi[g] * beta[g]
                 count += 1
         mu /= max(count, 1)
-        if best > cutoff or (value - best <= tol * max(1.0, abs(value)) and broken <= tol):
+        if best > cutoff or (value - best <= tol * abs(value) + slack and broken <= 1e-8):
             break
         for l in range(p):
             residual[l] = q[l] * theta[l] + lin[l]

@@ -1,13 +1,34 @@
-"""Convex nodes of a branch and bound over truncation patterns and boxes: envelopes, bounds, tightening, branching.
+"""Convex nodes of a branch and bound over truncation patterns: margin floors, envelopes, bounds, tightening.
 
 A node fixes some samples, state 1: u_i >= t and pays g(u_i), state 2: pays the cap, state 0: free, and restricts theta
-to a box, which bounds every margin. The loss of a free sample is replaced by its convex envelope on that range.
+to a box. Both bound the margins, and the loss of a free sample is replaced by its convex envelope on what is left.
 """
+
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
 
 from .hinge_qp import assemble, solve_hinge_qp
+
+
+class Samples(NamedTuple):
+    """What does not change from node to node."""
+
+    rows: np.ndarray  #: (n, rivals, p): u_i = min_r rows[i, r]'theta
+    cost: np.ndarray  #: price of a unit of loss
+    kinks: np.ndarray  #: hinges of g, largest kink first
+    slopes: np.ndarray
+    t: float
+    cap: float
+    has_jump: bool
+    q: np.ndarray  #: curvature of the penalty
+    extra_rows: np.ndarray  #: further hinges extra_cost[e] * (-extra_rows[e]'theta)_+, an l1 penalty
+    extra_cost: np.ndarray
+    order: np.ndarray  #: (n, m): samples of the same class by distance, itself first, -1 at the end
+    distance: np.ndarray  #: (n, m): their distances
+    radius: float  #: ||w_y - w_j|| <= radius * P (pure l1) or radius * sqrt(P)
+    is_l1: bool
 
 
 @njit(cache=True, nogil=True)
@@ -20,24 +41,55 @@ def _g(u, kinks, slopes):
 
 
 @njit(cache=True, nogil=True)
-def margin_range(rows, i, lower, upper, is_intercept, reach):
-    """Range of u_i = min_r rows[i, r]'theta over the box; |slope part of row r| <= reach[i, r] besides."""
+def margin_range(rows, i, lower, upper):
+    """Range of u_i = min_r rows[i, r]'theta over the box."""
     low = np.inf
     high = np.inf
     for r in range(rows.shape[1]):
-        a, b, c, d = 0.0, 0.0, 0.0, 0.0
+        a, b = 0.0, 0.0
         for l in range(lower.size):
             x = rows[i, r, l]
-            small, large = (x * lower[l], x * upper[l]) if x > 0.0 else (x * upper[l], x * lower[l])
-            if is_intercept[l]:
-                c += small
-                d += large
-            else:
-                a += small
-                b += large
-        low = min(low, max(a, -reach[i, r]) + c)
-        high = min(high, min(b, reach[i, r]) + d)
+            a += x * (lower[l] if x > 0.0 else upper[l])
+            b += x * (upper[l] if x > 0.0 else lower[l])
+        low = min(low, a)
+        high = min(high, b)
     return low, high
+
+
+@njit(cache=True, nogil=True)
+def margin_floor(data, state, budget, spent, centre, room, i):
+    """Least margin sample i can have *at the cap* where the objective is <= ``budget`` and the states hold.
+
+    Sample i and all samples of state 2 (``spent``) pay the cap. Of the other samples of its class, nearest first, let
+    i' be the first that is not at the cap: those before it pay, too, which leaves P <= budget - cap * (all their
+    costs). For a rival r, u_ir = u_i'r + (w_y - w_r)'(x_i - x_i') >= t + (w_y - w_r)'(x_i - x_i'), and w is known to
+    lie in two balls: ||w||^2 by P, and 1/2 q ||w - centre||^2 <= ``room``. A sample of state 1 ends the search. -inf if
+    the whole class may be at the cap; a value >= t says that sample i cannot be at the cap.
+    """
+    spent += data.cost[i] * data.cap
+    drop = -np.inf
+    for m in range(data.order.shape[1]):
+        j = data.order[i, m]
+        if j < 0:
+            break
+        if j == i or state[j] == 2:
+            continue
+        left = budget - spent
+        if left < 0.0:
+            return data.t - drop
+        far = data.radius * (left if data.is_l1 else np.sqrt(left)) * data.distance[i, m]
+        near = data.radius * np.sqrt(room) * data.distance[i, m]
+        worst = -np.inf
+        for r in range(data.rows.shape[1]):
+            shift = 0.0
+            for l in range(centre.size):
+                shift += (data.rows[i, r, l] - data.rows[j, r, l]) * centre[l]
+            worst = max(worst, near - shift)
+        drop = max(drop, min(far, worst))
+        if state[j] == 1:
+            return data.t - drop
+        spent += data.cost[j] * data.cap
+    return -np.inf if spent <= budget else data.t - drop
 
 
 @njit(cache=True, nogil=True)
@@ -48,71 +100,110 @@ def envelope(low, high, kinks, slopes, t, cap, out_kinks, out_coef):
     ``out_kinks`` and coefficients ``out_coef`` (one more than g has) plus the returned constant.
     """
     K = kinks.size
+    out_kinks[:K] = kinks
+    out_kinks[K] = t
+    out_coef[:] = 0.0
+    if low == -np.inf:  # only a constant lies below a bounded function on a half-line
+        return _g(high, kinks, slopes)
     best_x, best_slope = t, -1.0
     for m in range(K + 2):
         x = t if m == K else (high if m == K + 1 else kinks[m])
-        if x < t or x > high:
+        if x < t or x > high or x == np.inf:
             continue
         slope = (cap - _g(x, kinks, slopes)) / (x - low)
         if slope > best_slope:
             best_x, best_slope = x, slope
-    constant = 0.0
-    beyond = 0.0
-    for m in range(K):
-        out_kinks[m] = kinks[m]
-        if best_x >= high:
-            out_coef[m] = 0.0
-        else:
-            out_coef[m] = slopes[m] if kinks[m] > best_x else 0.0
-            beyond += out_coef[m]
-    if best_x >= high:
-        constant = _g(high, kinks, slopes)
     out_kinks[K] = best_x
-    out_coef[K] = max(best_slope - beyond, 0.0)
-    return constant
+    out_coef[K] = best_slope
+    if best_x >= high:
+        return _g(high, kinks, slopes)
+    for m in range(K):
+        if kinks[m] > best_x:
+            out_coef[m] = slopes[m]
+            out_coef[K] -= slopes[m]
+    out_coef[K] = max(out_coef[K], 0.0)
+    return 0.0
 
 
 @njit(cache=True, nogil=True)
-def relax(rows, cost, kinks, slopes, t, cap, has_jump, is_intercept, reach, lower, upper, state):
-    """Decide what the box decides (``state`` is updated) and relax the rest.
+def relax(data, lower, upper, state, budget, centre, room):
+    """Decide what box and budget decide (``state`` is updated) and relax the rest.
 
-    Returns (node_kinks, node_coef, floor, constant, cheap): hinges per sample, hard lower limits of margins, the constant,
-    and a bound on the losses alone from the ranges of the margins (inf: the node is empty).
+    Returns (node_kinks, node_coef, floor, constant, cheap): hinges per sample, hard lower limits of margins, the
+    constant, and a bound on the losses alone from the ranges of the margins (inf: the node is empty).
     """
-    n, K = rows.shape[0], kinks.size
+    n, K = data.cost.size, data.kinks.size
     node_kinks, node_coef = np.zeros((n, K + 1)), np.zeros((n, K + 1))
     floor = np.full(n, -np.inf)
     constant = 0.0
     cheap = 0.0
+    spent = 0.0
     for i in range(n):
         if state[i] == 2:
-            constant += cost[i] * cap
-            cheap += cost[i] * cap
+            spent += data.cost[i] * data.cap
+    for i in range(n):
+        if state[i] == 2:
+            constant += data.cost[i] * data.cap
+            cheap += data.cost[i] * data.cap
             continue
-        low, high = margin_range(rows, i, lower, upper, is_intercept, reach)
-        room = 1e-9 * (1.0 + abs(low) + abs(high))
-        low -= room
-        high += room
-        if high < t:
+        low, high = margin_range(data.rows, i, lower, upper)
+        rounding = 1e-9 * (1.0 + abs(low) + abs(high))
+        low -= rounding
+        high += rounding
+        if state[i] == 0:
+            low = max(low, margin_floor(data, state, budget, spent, centre, room, i) - rounding)
+            if low >= data.t:
+                state[i] = 1
+        if high < data.t:
             if state[i] == 1:
-                cheap = np.inf
-                break
+                return node_kinks, node_coef, floor, constant, np.inf
             state[i] = 2
-            constant += cost[i] * cap
-            cheap += cost[i] * cap
+            constant += data.cost[i] * data.cap
+            cheap += data.cost[i] * data.cap
             continue
-        cheap += cost[i] * _g(high, kinks, slopes)
-        if state[i] == 1 or low >= t:
-            for m in range(K):
-                node_kinks[i, m] = kinks[m]
-                node_coef[i, m] = cost[i] * slopes[m] if low < kinks[m] else 0.0
-            if has_jump and low < t:
-                floor[i] = t
-            continue
-        constant += cost[i] * envelope(low, high, kinks, slopes, t, cap, node_kinks[i], node_coef[i])
-        for m in range(K + 1):
-            node_coef[i, m] *= cost[i]
+        cheap += data.cost[i] * _g(high, data.kinks, data.slopes)
+        if state[i] == 1:
+            node_kinks[i, :K] = data.kinks
+            node_coef[i, :K] = data.slopes
+            if data.has_jump:
+                floor[i] = data.t
+        else:
+            constant += data.cost[i] * envelope(
+                low, high, data.kinks, data.slopes, data.t, data.cap, node_kinks[i], node_coef[i]
+            )
+        node_coef[i] *= data.cost[i]
     return node_kinks, node_coef, floor, constant, cheap
+
+
+@njit(cache=True, nogil=True)
+def envelopes(low, cost, kinks, slopes, t, cap):
+    """Kinks and coefficients, each (n, K + 1), of the convex envelopes of cost_i times the loss on [low_i, inf)."""
+    n, K = low.size, kinks.size
+    node_kinks, node_coef = np.zeros((n, K + 1)), np.zeros((n, K + 1))
+    for i in range(n):
+        if low[i] < t:
+            envelope(low[i], np.inf, kinks, slopes, t, cap, node_kinks[i], node_coef[i])
+        else:
+            node_kinks[i, :K] = kinks
+            node_coef[i, :K] = slopes
+        node_coef[i] *= cost[i]
+    return node_kinks, node_coef
+
+
+@njit(cache=True, nogil=True)
+def lowest_margins(points, alive, top, rows, low):
+    """Raise ``low`` to the least margins over the live vertices (t, theta): exact over their convex hull."""
+    n, n_rivals, p = rows.shape
+    for i in range(n):
+        least = np.inf
+        for v in range(top):
+            if alive[v]:
+                for r in range(n_rivals):
+                    f = 0.0
+                    for l in range(p):
+                        f += rows[i, r, l] * points[v, l + 1]
+                    least = min(least, f)
+        low[i] = max(low[i], least - 1e-9 * (1.0 + abs(least)))
 
 
 @njit(cache=True, nogil=True)
@@ -131,109 +222,84 @@ def _box_rows(lower, upper, extra_rows, extra_cost):
 
 
 @njit(cache=True, nogil=True)
-def _shrink(A, tau, alpha, q, lower, upper, slackness):
-    """Tighten the box by strong convexity.
+def _shrink(A, tau, alpha, q, lower, upper, constant, budget, centre):
+    """Tighten the box by strong convexity; writes the centre of the ball and returns the dual value D.
 
-    For theta in the node with value <= U the Lagrangian at alpha gives
-    sum_l 1/2 q_l (theta_l - v_l / q_l)^2 <= U - D, v = A'alpha, D the dual value over the box of the unpenalised and over
-    all of R of the penalised coordinates; ``slackness`` is U minus the constant of the node.
+    For theta in the node with value <= budget the Lagrangian at alpha gives
+    sum_l 1/2 q_l (theta_l - v_l / q_l)^2 <= budget - D, v = A'alpha, D = constant + the dual value over the box of the
+    unpenalised and over all of R of the penalised coordinates.
     """
-    p = q.size
-    v = np.zeros(p)
-    D = 0.0
+    D, size = constant, abs(constant)
+    v = np.zeros(q.size)
     for r in range(A.shape[0]):
         D += alpha[r] * tau[r]
-        for l in range(p):
+        size += abs(alpha[r] * tau[r])
+        for l in range(q.size):
             v[l] += alpha[r] * A[r, l]
-    for l in range(p):
+    for l in range(q.size):
+        part = 0.5 * v[l] * v[l] / q[l] if q[l] > 0.0 else v[l] * (upper[l] if v[l] > 0.0 else lower[l])
+        D -= part
+        size += abs(part)
+    D -= 1e-12 * size
+    for l in range(q.size):
+        centre[l] = 0.0
         if q[l] > 0.0:
-            D -= 0.5 * v[l] * v[l] / q[l]
-        else:
-            D -= v[l] * (upper[l] if v[l] > 0.0 else lower[l])
-    room = max(slackness - D, 0.0) + 1e-9 * (abs(slackness) + abs(D))
-    for l in range(p):
-        if q[l] > 0.0:
-            radius = np.sqrt(2.0 * room / q[l])
-            lower[l] = max(lower[l], v[l] / q[l] - radius)
-            upper[l] = min(upper[l], v[l] / q[l] + radius)
+            centre[l] = v[l] / q[l]
+            radius = np.sqrt(2.0 * max(budget - D, 0.0) / q[l])
+            lower[l] = max(lower[l], centre[l] - radius)
+            upper[l] = min(upper[l], centre[l] + radius)
+    return D
 
 
 @njit(cache=True, nogil=True)
-def bound_node(
-    rows, cost, kinks, slopes, t, cap, has_jump, is_intercept, reach, q, extra_rows, extra_cost,
-    lower, upper, state, known, cutoff, tol, passes, theta, violation,
-):  # fmt: skip
-    """Bound a node from below; tightens ``lower``, ``upper`` and ``state`` in place.
+def bound_node(data, lower, upper, state, budget, cutoff, tol, centre, dual, theta, violation):
+    """Bound a node from below; tightens ``lower``, ``upper``, ``state`` and the ball (``centre``, ``dual``) in place.
 
-    ``known`` is the incumbent's value (tightening keeps every point at most that good), ``cutoff`` the bound at which
-    the node can be discarded. ``theta`` receives the relaxed minimiser, ``violation`` each sample's loss above its
-    envelope there. Returns the bound (inf: empty node).
+    ``budget`` is the incumbent's value (tightening keeps every point at most that good), ``cutoff`` the bound at which
+    the node can be discarded, ``tol`` the absolute accuracy of its solution. 1/2 q ||w - centre||^2 <= budget - dual[0]
+    is known to hold on entry (dual[0] = -inf: nothing is known). ``theta`` receives the relaxed minimiser,
+    ``violation`` each free sample's loss above its envelope there. Returns the bound (inf: empty node).
     """
-    n, p = rows.shape[0], q.size
+    p = data.q.size
     bound = -np.inf
-    for _ in range(passes):
-        node_kinks, node_coef, floor, constant, cheap = relax(
-            rows, cost, kinks, slopes, t, cap, has_jump, is_intercept, reach, lower, upper, state
-        )
+    trial = np.empty(p)
+    for _ in range(3):
+        room = max(budget - dual[0], 0.0)
+        node_kinks, node_coef, floor, constant, cheap = relax(data, lower, upper, state, budget, centre, room)
         for l in range(p):
             if lower[l] > upper[l]:
                 return np.inf
             nearest = min(max(0.0, lower[l]), upper[l])
-            cheap += 0.5 * q[l] * nearest * nearest
+            cheap += 0.5 * data.q[l] * nearest * nearest
             theta[l] = 0.5 * (lower[l] + upper[l])
         bound = max(bound, cheap)
         if bound >= cutoff:
             return bound
-        further, further_tau, further_cost = _box_rows(lower, upper, extra_rows, extra_cost)
-        A, tau, first, c = assemble(rows, node_kinks, node_coef, floor, further, further_tau, further_cost)
-        value, alpha = solve_hinge_qp(A, tau, first, c, np.zeros(p), q, lower, upper, theta, tol, cutoff - constant, 50)
+        further, further_tau, further_cost = _box_rows(lower, upper, data.extra_rows, data.extra_cost)
+        A, tau, first, c = assemble(data.rows, node_kinks, node_coef, floor, further, further_tau, further_cost)
+        value, alpha = solve_hinge_qp(
+            A, tau, first, c, np.zeros(p), data.q, lower, upper, theta, 0.0, tol, cutoff - constant, 50
+        )
         bound = max(bound, value + constant)
         if bound >= cutoff:
             return bound
-        before = 0.0
-        for l in range(p):
-            before += np.log(upper[l] - lower[l] + 1e-300)
-        _shrink(A, tau, alpha, q, lower, upper, known - constant)
-        after = 0.0
-        for l in range(p):
-            after += np.log(max(upper[l] - lower[l], 0.0) + 1e-300)
-        if after > before - 0.5:
+        found = _shrink(A, tau, alpha, data.q, lower, upper, constant, budget, trial)
+        if not data.is_l1 and found > dual[0]:
+            dual[0] = found
+            centre[:] = trial
+        if budget - dual[0] > 0.8 * room:
             break
-    for i in range(n):
+    for i in range(state.size):
         violation[i] = 0.0
         if state[i] != 0:
             continue
         u = np.inf
-        for r in range(rows.shape[1]):
+        for r in range(data.rows.shape[1]):
             f = 0.0
             for l in range(p):
-                f += rows[i, r, l] * theta[l]
+                f += data.rows[i, r, l] * theta[l]
             u = min(u, f)
-        loss = min(_g(u, kinks, slopes), cap) if u >= t else cap
-        low, high = margin_range(rows, i, lower, upper, is_intercept, reach)
-        if low >= t or high < t:
-            continue
-        paid = envelope(low, high, kinks, slopes, t, cap, node_kinks[i], node_coef[i])
-        for m in range(kinks.size + 1):
-            paid += node_coef[i, m] * max(node_kinks[i, m] - u, 0.0)
-        violation[i] = cost[i] * max(loss - paid, 0.0)
+        violation[i] = data.cost[i] * (data.cap if u < data.t else _g(u, data.kinks, data.slopes))
+        for m in range(node_coef.shape[1]):
+            violation[i] -= node_coef[i, m] * max(node_kinks[i, m] - u, 0.0)
     return bound
-
-
-@njit(cache=True, nogil=True)
-def widest_coordinate(rows, lower, upper, violation):
-    """Coordinate whose width is most to blame for the violated envelopes."""
-    n, n_rivals, p = rows.shape
-    blame = np.zeros(p)
-    part = np.empty(p)
-    for i in range(n):
-        if violation[i] <= 0.0:
-            continue
-        for r in range(n_rivals):
-            total = 0.0
-            for l in range(p):
-                part[l] = abs(rows[i, r, l]) * (upper[l] - lower[l])
-                total += part[l]
-            for l in range(p):
-                blame[l] += violation[i] * part[l] / total
-    return np.argmax(blame)

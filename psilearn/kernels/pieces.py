@@ -8,13 +8,19 @@ constraints on u.
 
 from __future__ import annotations
 
+from functools import partial
+from typing import Any
+
 import numpy as np
 from numba import njit
 
 FREE, IN, OUT, GONE = 0, 1, 2, 3
+#: For functions that only kernels call: no wrapper for Python, which would double the time to compile.
+inner: Any = partial(njit, cache=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)()
+kernel = njit(cache=True, error_model="numpy", nogil=True)
 
 
-@njit(cache=True)
+@inner
 def convex_value(u, knots, slopes):
     """Evaluate g(u) = sum_k c_k (t_k - u)_+."""
     total = 0.0
@@ -24,7 +30,7 @@ def convex_value(u, knots, slopes):
     return total
 
 
-@njit(cache=True)
+@kernel
 def loss_value(u, knots, slopes, t, cap, slack):
     """Evaluate the loss; a margin less than ``slack`` below t counts as t."""
     if u < t - slack:
@@ -32,7 +38,7 @@ def loss_value(u, knots, slopes, t, cap, slack):
     return min(cap, convex_value(max(u, t), knots, slopes))
 
 
-@njit(cache=True)
+@inner
 def fill_piece(i, state, low, high, cost, knots, slopes, t, cap, tau, vert, count, const):
     """Write the pieces of one sample.
 
@@ -98,7 +104,7 @@ def fill_piece(i, state, low, high, cost, knots, slopes, t, cap, tau, vert, coun
     count[i] = m
 
 
-@njit(cache=True)
+@inner
 def piece_value(i, u, tau, vert, count, const):
     """Evaluate phi_i(u) with finite pieces only (a hard constraint is taken as satisfied)."""
     total = const[i]
@@ -109,7 +115,7 @@ def piece_value(i, u, tau, vert, count, const):
     return total
 
 
-@njit(cache=True)
+@inner
 def dual_gain(i, alpha, tau, vert, count):
     """Evaluate gain_i(alpha), the integral of tau from 0 to alpha."""
     total = 0.0
@@ -122,7 +128,7 @@ def dual_gain(i, alpha, tau, vert, count):
     return total
 
 
-@njit(cache=True)
+@inner
 def slope_above(i, alpha, tau, vert, count):
     """Index of the piece that begins at or contains alpha on its right; count_i if there is none."""
     k = 0
@@ -131,7 +137,7 @@ def slope_above(i, alpha, tau, vert, count):
     return k
 
 
-@njit(cache=True)
+@inner
 def slope_below(i, alpha, tau, vert, count):
     """Index of the piece that ends at or contains alpha on its left; -1 if there is none."""
     k = count[i] - 1

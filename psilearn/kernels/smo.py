@@ -18,51 +18,48 @@ from numba import njit
 BIG = 1e300  # the price of a forbidden arc; finite, so that differences stay numbers
 _LANES = 32
 _STAY = 4  # moves on a pair of classes before all arcs are compared again
-_RELATIVE_ZERO = 1e-13  # distance to a kink of the gain, relative to the box, that counts as on it
+_ROUNDING = 1e-15  # relative distance to a kink of the gain that counts as on it
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def price_sample(i, label, R, cost, c, t, up, down):
     """Set the one-sided slopes of sample i's gain: up (of raising R_ai) and down (of lowering R_ai)."""
     alpha = R[label, i]
-    total = cost[i] * c.sum()
-    tiny = _RELATIVE_ZERO * total
     for a in range(R.shape[0]):
-        up[a, i] = 0.0 if R[a, i] < -tiny else -BIG
+        up[a, i] = 0.0 if R[a, i] < 0.0 else -BIG
         down[a, i] = 0.0
     up[label, i], down[label, i] = -BIG, BIG
     end = 0.0
     for p in range(c.size):  # the hinges fill in the order of the margin's fall
         start, end = end, end + cost[i] * c[p]
-        if alpha < end - tiny and up[label, i] == -BIG:
+        if alpha < end * (1.0 - _ROUNDING) and up[label, i] == -BIG:
             up[label, i] = t[p]
-        if alpha > start + tiny:
+        if alpha > start * (1.0 + _ROUNDING):
             down[label, i] = t[p]
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def price_all(y, R, cost, c, t, up, down):
     """Set the slopes of every sample."""
     for i in range(y.size):
         price_sample(i, y[i], R, cost, c, t, up, down)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def _kinks(alpha, cost, c):
     """Next kinks of the gain below and above alpha."""
-    tiny = _RELATIVE_ZERO * cost * c.sum()
     below, above, end = 0.0, 0.0, 0.0
     for p in range(c.size):
         start, end = end, end + cost * c[p]
-        if alpha > start + tiny:
+        if alpha > start * (1.0 + _ROUNDING):
             below = start
         above = end
-        if alpha < end - tiny:
+        if alpha < end * (1.0 - _ROUNDING):
             break
     return below, above
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def _room(i, label, a, b, R, cost, c):
     """How far sample i can move along the arc a <- b before a kink or a bound."""
     below, above = _kinks(R[label, i], cost[i], c)
@@ -71,7 +68,7 @@ def _room(i, label, a, b, R, cost, c):
     return min(-R[a, i], R[b, i] - below) if b == label else -R[a, i]
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def _argmax(values):
     """Index of the largest value; lanes compared side by side become vector instructions, which np.argmax does not."""
     whole = values.size - values.size % _LANES
@@ -93,7 +90,7 @@ def _argmax(values):
     return where
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def _best_arc(up, down, G, a, b, scratch):
     """Return W_ab and the sample that attains it."""
     up_a, G_a, down_b, G_b = up[a], G[a], down[b], G[b]
@@ -103,7 +100,7 @@ def _best_arc(up, down, G, a, b, scratch):
     return scratch[i], i
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def _best_partner(up, down, G, a, b, weight, row, diagonal, own, floor, scratch):
     """Return the sample on a <- b that promises the largest fall together with one of arc weight ``weight``.
 
@@ -118,7 +115,7 @@ def _best_partner(up, down, G, a, b, weight, row, diagonal, own, floor, scratch)
     return _argmax(scratch)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def potentials(W, mu, b, parent):
     """Find b with W_rs - mu <= b_r - b_s by Bellman-Ford; return -1, or a class on a cycle of mean weight above mu."""
     k = W.shape[0]
@@ -141,7 +138,7 @@ def potentials(W, mu, b, parent):
     return changed
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def steepest_cycle(W, mu, cycle):
     """Write a cycle of mean weight above mu into ``cycle``; return its length (0: none) and its weight."""
     k = W.shape[0]
@@ -174,7 +171,7 @@ def steepest_cycle(W, mu, cycle):
             return length, weight
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def arc_weights(up, down, G, W, samples):
     """Fill W and the samples that attain it, all arcs."""
     k = W.shape[0]
@@ -186,7 +183,7 @@ def arc_weights(up, down, G, W, samples):
                 W[a, b], samples[a, b] = _best_arc(up, down, G, a, b, scratch)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def add_rows(K, rows, steps, G):
     """Add steps_a' K[rows] to every row a of G, in float64 whatever K is stored in."""
     for a in range(G.shape[0]):
@@ -199,17 +196,15 @@ def add_rows(K, rows, steps, G):
                     target[q] += step * row[q]
 
 
-@njit(cache=True, nogil=True)
-def rebalance(K, inverse_l2, y, cost, c, t, R, G, missing):
+@njit(cache=True, nogil=True, error_model="numpy")
+def rebalance(K, inverse_l2, y, cost, c, t, R, G, up, down, missing):
     """Move R (and G with it) until the class sums have changed by ``missing``, each time along the best arc.
 
     No step is longer than half a box, so that many samples share a large change. Returns False if no arc is left.
     """
-    k, n = R.shape
-    up, down = np.empty((k, n)), np.empty((k, n))
-    price_all(y, R, cost, c, t, up, down)
+    n = R.shape[1]
     scratch = np.empty(n)
-    negligible = 1e-15 * cost.sum() * c.sum()
+    negligible = 1e-15 * (np.abs(R).sum() + np.abs(missing).sum())
     for _ in range(100 * n):
         a, b = np.argmax(missing), np.argmin(missing)
         amount = min(missing[a], -missing[b])
@@ -231,7 +226,7 @@ def rebalance(K, inverse_l2, y, cost, c, t, R, G, missing):
     return False
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def _row(K, members, i, block, known):
     """Kernel values of the i-th member with all members, gathered when first asked for."""
     if not known[i]:
@@ -242,7 +237,7 @@ def _row(K, members, i, block, known):
     return block[i]
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def _move(cycle, chosen, length, weight, kernel, inverse_l2, y, cost, c, t, R, G, up, down):
     """Move the chosen samples along a cycle to the minimum, or to the first kink or bound."""
     K, members, block, known = kernel
@@ -266,16 +261,15 @@ def _move(cycle, chosen, length, weight, kernel, inverse_l2, y, cost, c, t, R, G
         price_sample(chosen[l], y[chosen[l]], R, cost, c, t, up, down)
 
 
-@njit(cache=True, nogil=True)
-def descend(K, members, inverse_l2, y, cost, c, t, R, G, mu, max_iter):
+@njit(cache=True, nogil=True, error_model="numpy")
+def descend(K, members, inverse_l2, y, cost, c, t, R, G, up, down, mu, max_iter):
     """Move R (and G with it) along cycles until every cycle's mean weight is at most mu, or max_iter moves are made.
 
     All arrays but K describe the ``members``, the samples that may move. A pair of classes is worked on for a few moves
     before the other arcs are looked at again. Returns the number of moves.
     """
     k, n = R.shape
-    up, down, scratch, diagonal = np.empty((k, n)), np.empty((k, n)), np.empty(n), np.empty(n)
-    price_all(y, R, cost, c, t, up, down)
+    scratch, diagonal = np.empty(n), np.empty(n)
     for i in range(n):
         diagonal[i] = K[members[i], members[i]]
     floor = 1e-12 * max(np.abs(diagonal).max(), 1e-300)

@@ -7,8 +7,8 @@ node obeys
 
     F(w, b) >= D + 1/2 ||w - w_alpha||^2 + sum_i FY_i(u_i),      FY_i(u) = phi_i(u) + alpha_i u - gain_i(alpha_i) >= 0,
 
-because sum_i y_i alpha_i = 0. So what is better than the incumbent value UB satisfies 1/2 ||w - w_alpha||^2 + FY_j(u_j) <=
-UB - D for every member j of the basis, and since u_i - u_i(alpha) = y_i <w - w_alpha, x_i - x_j> + y_i y_j (u_j -
+because sum_i y_i alpha_i = 0. So what is better than the incumbent value UB satisfies 1/2 ||w - w_alpha||^2 + FY_j(u_j)
+<= UB - D for every member j of the basis, and since u_i - u_i(alpha) = y_i <w - w_alpha, x_i - x_j> + y_i y_j (u_j -
 tau_j), each margin is confined to an interval, the smaller the better the bound: samples whose interval lies on one
 side of t are fixed, the others get a tighter envelope.
 """
@@ -18,11 +18,12 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
+from numba.extending import overload
 from numpy.typing import NDArray
 
-from .ascent import CUT_OFF, Basis, Terms, ascend, load_basis
-from .pieces import FREE, GONE, IN, OUT, convex_value, dual_gain, fill_piece, loss_value, piece_value
+from .ascent import CUT_OFF, Basis, Terms, ascend, clear, copy, dot
+from .lp_ascent import Tableau, lp_ascend
+from .pieces import FREE, GONE, IN, OUT, convex_value, dual_gain, fill_piece, inner, kernel, loss_value, piece_value
 
 #: Part of the incumbent value that rounding errors of a bound never reach.
 ROUNDING = 1e-10
@@ -42,6 +43,7 @@ class Model(NamedTuple):
     slopes: NDArray[np.float64]
     t: float
     cap: float
+    norm: int
 
 
 class Pool(NamedTuple):
@@ -79,10 +81,10 @@ class Work(NamedTuple):
     b: NDArray[np.float64]
     u: NDArray[np.float64]
     terms: Terms
-    basis: Basis
+    basis: Basis | Tableau
 
 
-@njit(cache=True)
+@kernel
 def push(pool, bound):
     """Open a node and return its slot; the caller fills it."""
     slot = pool.spare[pool.sizes[1] - 1]
@@ -97,7 +99,7 @@ def push(pool, bound):
     return slot
 
 
-@njit(cache=True)
+@inner
 def pop(pool, scarce):
     """Close a node and return its slot, whose contents stay until the next push.
 
@@ -127,19 +129,28 @@ def pop(pool, scarce):
     return first
 
 
-@njit(cache=True)
-def _open_node(pool, bound, work, state_of, new_state):
+@inner
+def _take_node(pool, slot, work):
+    work.b[0] = pool.intercept[slot]
+    for i in range(work.alpha.size):
+        work.state[i] = pool.state[slot, i]
+        work.alpha[i] = pool.alpha[slot, i]
+        work.low[i] = pool.low[slot, i]
+        work.high[i] = pool.high[slot, i]
+
+
+@inner
+def _open_node(pool, bound, work):
     slot = push(pool, bound)
-    pool.state[slot] = work.state
-    if state_of >= 0:
-        pool.state[slot, state_of] = new_state
-    pool.alpha[slot] = work.alpha
-    pool.low[slot] = work.low
-    pool.high[slot] = work.high
     pool.intercept[slot] = work.b[0]
+    for i in range(work.alpha.size):
+        pool.state[slot, i] = work.state[i]
+        pool.alpha[slot, i] = work.alpha[i]
+        pool.low[slot, i] = work.low[i]
+        pool.high[slot, i] = work.high[i]
 
 
-@njit(cache=True)
+@inner
 def fill_terms(model, work):
     """Write the pieces of all samples of the node at hand."""
     for i in range(model.y.size):
@@ -149,47 +160,51 @@ def fill_terms(model, work):
         )  # fmt: skip
 
 
-@njit(cache=True)
+@inner
+def penalty(model, w):
+    """Evaluate 1/2 ||w||^2 or ||w||_1."""
+    if model.norm == 2:
+        return 0.5 * dot(w, w)
+    total = 0.0
+    for k in range(w.size):
+        total += abs(w[k])
+    return total
+
+
+@kernel
 def true_value(model, w, u):
     """Evaluate the objective at (w, margins)."""
-    total = 0.5 * np.dot(w, w)
+    total = penalty(model, w)
     for i in range(u.size):
         total += model.cost[i] * loss_value(u[i], model.knots, model.slopes, model.t, model.cap, FEASIBLE)
     return total
 
 
-@njit(cache=True)
+@kernel
 def offer(model, best, w, b, u):
     """Make (w, b) the incumbent if it is better; returns whether it is."""
     value = true_value(model, w, u)
     if value < best.value[0]:
         best.value[0] = value
-        best.w[:] = w
         best.b[0] = b
-        best.u[:] = u
+        copy(w, best.w)
+        copy(u, best.u)
         return True
     return False
 
 
-@njit(cache=True)
-def local_search(model, best, work, u, rounds):
+@kernel
+def local_search(model, best, work, u):
     """Fix the regions that the margins ``u`` suggest, solve the convex rest, and repeat while that improves.
 
     ``work`` is scratch memory of its own; its multipliers are the warm start.
     """
     previous = np.inf
-    for _ in range(rounds):
+    for _ in range(10):
         for i in range(u.size):
             capped = u[i] < model.t - FEASIBLE or convex_value(u[i], model.knots, model.slopes) > model.cap
             work.state[i] = GONE if capped else IN
-        fill_terms(model, work)
-        if not load_basis(model.a, model.y, work.alpha, work.w, work.b, work.terms, work.basis):
-            work.alpha[:] = 0.0
-            load_basis(model.a, model.y, work.alpha, work.w, work.b, work.terms, work.basis)
-        limit = best.value[0]
-        value, flag = ascend(
-            model.a, model.y, work.alpha, work.w, work.b, work.u, work.terms, work.basis, limit, 20 * u.size
-        )
+        value, flag = solve_node(model, work, best.value[0])
         if flag == CUT_OFF or value >= previous:
             return
         previous = value
@@ -197,7 +212,88 @@ def local_search(model, best, work, u, rounds):
         u = work.u
 
 
-@njit(cache=True)
+def _bound_l2(basis, model, work, cutoff):
+    limit = 20 * model.y.size + 100
+    return ascend(model.a, model.y, work.alpha, work.w, work.b, work.u, work.terms, basis, cutoff, limit)
+
+
+def _bound_l1(basis, model, work, cutoff):
+    limit = 20 * model.y.size + 100
+    return lp_ascend(work.alpha, work.w, work.b, work.u, work.terms, basis, cutoff, limit)
+
+
+def bound_node(basis, model, work, cutoff):
+    """Solve the node at hand by the ascent that its basis belongs to; returns (bound, flag)."""
+    return (_bound_l2 if isinstance(basis, Basis) else _bound_l1)(basis, model, work, cutoff)
+
+
+@overload(bound_node, jit_options={"error_model": "numpy"})
+def _typed_bound_node(basis, model, work, cutoff):
+    return _bound_l2 if basis.instance_class is Basis else _bound_l1
+
+
+def _count_l2(basis):
+    return basis.size[0]
+
+
+def _count_l1(basis):
+    return 1
+
+
+def count_anchors(basis):
+    """Number of ways :func:`anchor` has to confine a margin."""
+    return (_count_l2 if isinstance(basis, Basis) else _count_l1)(basis)
+
+
+@overload(count_anchors)
+def _typed_count_anchors(basis):
+    return _count_l2 if basis.instance_class is Basis else _count_l1
+
+
+def _anchor_l2(basis, model, work, i, r):
+    j, k = basis.members[r], basis.piece[r]
+    rise, fall = work.alpha[j] - work.terms.vert[j, k], work.terms.vert[j, k + 1] - work.alpha[j]
+    if model.y[i] != model.y[j]:
+        rise, fall = fall, rise
+    return model.dist[i, j] ** 2, rise, fall
+
+
+def _anchor_l1(basis, model, work, i, r):
+    rise, fall = np.inf, np.inf
+    for q in range(basis.theta.size):
+        share = dot(basis.rows[i], basis.inverse[:, q])
+        if abs(share) > 1e-12:
+            j, k = basis.members[q], basis.piece[q]
+            up = max(0.0, basis.full[j] - work.terms.vert[j, k])
+            down = max(0.0, work.terms.vert[j, k + 1] - basis.full[j])
+            if share < 0.0:
+                up, down = down, up
+            rise, fall = min(rise, up / abs(share)), min(fall, down / abs(share))
+    return 0.0, rise, fall
+
+
+def anchor(basis, model, work, i, r):
+    """Return (r2, rise, fall): moving the margin of i up by s costs at least min over x + z = s of x^2/2/r2 + rise |z|.
+
+    2-norm, member j of the basis: r2 = ||x_i - x_j||^2, and ``rise`` is the least price per unit of moving u_j with it.
+    1-norm: u_i - u_i(alpha) = sum_q share_q (u_q - tau_q) over the basic terms q, each of which has its price per unit.
+    """
+    return (_anchor_l2 if isinstance(basis, Basis) else _anchor_l1)(basis, model, work, i, r)
+
+
+@overload(anchor, jit_options={"error_model": "numpy"})
+def _typed_anchor(basis, model, work, i, r):
+    return _anchor_l2 if basis.instance_class is Basis else _anchor_l1
+
+
+@kernel
+def solve_node(model, work, cutoff):
+    """Write the terms of the node at hand and solve it; returns (bound, flag)."""
+    fill_terms(model, work)
+    return bound_node(work.basis, model, work, cutoff)
+
+
+@inner
 def _cost_of_shift(shift, r2, kappa):
     """Least 1/2 |x|^2 / r2 + kappa |z| with x + z = shift: what moving a margin by ``shift`` costs."""
     if shift <= 0.0:
@@ -209,7 +305,7 @@ def _cost_of_shift(shift, r2, kappa):
     return kappa * shift - 0.5 * kappa * kappa * r2
 
 
-@njit(cache=True)
+@inner
 def _reach(slack, r2, kappa):
     """Largest shift that costs at most ``slack``: the inverse of :func:`_cost_of_shift`."""
     if kappa <= 0.0:
@@ -221,40 +317,29 @@ def _reach(slack, r2, kappa):
     return slack / kappa + 0.5 * kappa * r2
 
 
-@njit(cache=True)
+@inner
 def tighten(model, work, slack):
     """Shrink [low, high] of the free samples and fix those whose region is decided; returns the number of fixings."""
-    terms, basis, n = work.terms, work.basis, model.y.size
+    terms, basis = work.terms, work.basis
     fixed = 0
-    for i in range(n):
+    for i in range(model.y.size):
         if work.state[i] != FREE or basis.place[i] >= 0:
             continue
         alpha_i, u_i = work.alpha[i], work.u[i]
         paid = terms.const[i] + dual_gain(i, alpha_i, terms.tau, terms.vert, terms.number)
         low, high = work.low[i], work.high[i]
         out_cost, in_shift_cost = 0.0, 0.0
-        for r in range(basis.size[0]):
-            j, k = basis.members[r], basis.piece[r]
-            r2 = model.dist[i, j] ** 2
-            rise, fall = work.alpha[j] - terms.vert[j, k], terms.vert[j, k + 1] - work.alpha[j]
-            if model.y[i] != model.y[j]:
-                rise, fall = fall, rise
+        for r in range(count_anchors(basis)):
+            r2, rise, fall = anchor(basis, model, work, i, r)
             high = min(high, u_i + _reach(slack, r2, rise))
             low = max(low, u_i - _reach(slack, r2, fall))
             in_shift_cost = max(in_shift_cost, _cost_of_shift(model.t - u_i, r2, rise))
             if alpha_i < fall:
-                shift = max(u_i - model.t, alpha_i * r2)
+                shift = max(0.0, max(u_i - model.t, alpha_i * r2))
                 cost = _cost_of_shift(shift, r2, fall) + alpha_i * (u_i - shift)
                 out_cost = max(out_cost, cost + model.cost[i] * model.cap - paid)
         work.low[i], work.high[i] = low, high
-        in_gain = 0.0
-        rest = alpha_i
-        for k in range(model.knots.size):
-            if model.knots[k] > model.t and rest > 0.0:
-                part = min(rest, model.cost[i] * model.slopes[k])
-                in_gain += model.knots[k] * part
-                rest -= part
-        in_gain += model.t * rest
+        in_gain = _gain_inside(model, i, alpha_i)
         if low >= model.t or out_cost > slack:
             work.state[i] = IN
             fixed += 1
@@ -264,7 +349,19 @@ def tighten(model, work, slack):
     return fixed
 
 
-@njit(cache=True)
+@inner
+def _gain_inside(model, i, alpha):
+    """Least value of cost_i g(u) + alpha u over u >= t."""
+    total, rest = 0.0, alpha
+    for k in range(model.knots.size):
+        if model.knots[k] > model.t and rest > 0.0:
+            part = min(rest, model.cost[i] * model.slopes[k])
+            total += model.knots[k] * part
+            rest -= part
+    return total + model.t * rest
+
+
+@inner
 def _is_false_proof(model, best, work, bound, allowance):
     """Whether the incumbent lies in the node and yet is below its bound: the one thing that must never happen."""
     if bound <= best.value[0] + allowance:
@@ -279,11 +376,12 @@ def _is_false_proof(model, best, work, bound, allowance):
     return True
 
 
-@njit(cache=True)
+@inner
 def _branching_sample(model, work):
     """The free sample whose envelope is furthest below its loss, and that distance."""
-    worst, who = 0.0, -1
-    for i in range(model.y.size):
+    n = model.y.size
+    worst, who = 0.0, n
+    for i in range(n):
         if work.state[i] == FREE:
             loss = model.cost[i] * loss_value(work.u[i], model.knots, model.slopes, model.t, model.cap, 0.0)
             t = work.terms
@@ -293,7 +391,7 @@ def _branching_sample(model, work):
     return who, worst
 
 
-@njit(cache=True)
+@kernel
 def advance(model, pool, best, work, search, counters, gap_tol, n_nodes, effort):
     """Process about ``n_nodes`` nodes, best bound first, each followed by a dive; fewer if tree or memory end."""
     n = model.y.size
@@ -301,7 +399,7 @@ def advance(model, pool, best, work, search, counters, gap_tol, n_nodes, effort)
     done = 0
     while done < n_nodes or diving:
         allowance = ROUNDING * best.value[0]
-        target = best.value[0] - gap_tol * min(best.value[0], 0.5 * np.dot(best.w, best.w)) - allowance
+        target = best.value[0] - gap_tol * min(best.value[0], penalty(model, best.w)) - allowance
         if not diving:
             if pool.sizes[0] == 0 or pool.sizes[1] < 4:
                 return
@@ -310,24 +408,13 @@ def advance(model, pool, best, work, search, counters, gap_tol, n_nodes, effort)
             if bound >= target:
                 best.floor[0] = min(best.floor[0], bound)
                 continue
-            work.state[:] = pool.state[slot]
-            work.alpha[:] = pool.alpha[slot]
-            work.low[:] = pool.low[slot]
-            work.high[:] = pool.high[slot]
-            work.b[0] = pool.intercept[slot]
+            _take_node(pool, slot, work)
         diving = False
         done += 1
         counters[_NODES] += 1
         pruned, fixed = False, 0
         for round in range(effort):
-            fill_terms(model, work)
-            loaded = load_basis(model.a, model.y, work.alpha, work.w, work.b, work.terms, work.basis)
-            if not loaded:
-                work.alpha[:] = 0.0
-                load_basis(model.a, model.y, work.alpha, work.w, work.b, work.terms, work.basis)
-            value, _ = ascend(
-                model.a, model.y, work.alpha, work.w, work.b, work.u, work.terms, work.basis, target, 10 * n + 100
-            )
+            value, _ = solve_node(model, work, target)
             if _is_false_proof(model, best, work, value, allowance):
                 counters[_FALSE_PROOF] += 1
                 return
@@ -338,11 +425,11 @@ def advance(model, pool, best, work, search, counters, gap_tol, n_nodes, effort)
                 break
             if offer(model, best, work.w, work.b[0], work.u) or (round == 0 and counters[_NODES] % 32 == 1):
                 counters[_LOCAL_SEARCHES] += 1
-                search.alpha[:] = 0.0
+                clear(search.alpha)
                 search.b[0] = work.b[0]
-                local_search(model, best, search, work.u, 10)
+                local_search(model, best, search, work.u)
                 allowance = ROUNDING * best.value[0]
-                target = best.value[0] - gap_tol * min(best.value[0], 0.5 * np.dot(best.w, best.w)) - allowance
+                target = best.value[0] - gap_tol * min(best.value[0], penalty(model, best.w)) - allowance
             fixed = tighten(model, work, best.value[0] - value + allowance)
             if fixed == 0 and not improved:
                 break
@@ -350,15 +437,16 @@ def advance(model, pool, best, work, search, counters, gap_tol, n_nodes, effort)
             best.floor[0] = min(best.floor[0], bound)
             continue
         who, gap = _branching_sample(model, work)
-        if who < 0 or gap <= 0.01 * allowance:
+        if who == n or gap <= 0.01 * allowance:
             if fixed > 0:  # the margins do not know of the last fixings yet
                 diving = True
                 continue
             best.floor[0] = min(best.floor[0], bound)
             continue
         go_in = model.t - work.u[who] < 0.5 * (model.t - work.low[who])
-        _open_node(pool, bound, work, who, OUT if go_in else IN)
+        work.state[who] = OUT if go_in else IN
+        _open_node(pool, bound, work)
         work.state[who] = IN if go_in else OUT
         diving = pool.sizes[1] >= 4
         if not diving:
-            _open_node(pool, bound, work, -1, 0)
+            _open_node(pool, bound, work)

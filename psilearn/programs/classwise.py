@@ -104,8 +104,11 @@ def sum_to_zero_basis(allowed: NDArray[np.bool_]) -> sp.csr_matrix:
 
 
 def cut_off(v: Array, m: int, penalised: NDArray[np.bool_], level: float) -> Array:
-    """Set penalised coefficients below ``level`` times the largest to zero; functions still sum to zero if m > 1."""
-    small = penalised & (np.abs(v) <= level * np.abs(v[penalised]).max(initial=0.0))
+    """Set penalised coefficients of size at most ``level`` to zero, or relative to the largest if that is above one.
+
+    Meant for scaled data, where a coefficient of one moves margins by about one. Functions still sum to zero if m > 1.
+    """
+    small = penalised & (np.abs(v) <= level * np.abs(v[penalised]).max(initial=1.0))
     V = np.where(small, 0.0, v).reshape(m, -1)
     if m > 1:
         V = np.where(V != 0, V - V.sum(axis=0) / np.maximum(np.count_nonzero(V, axis=0), 1), 0.0)

@@ -9,7 +9,7 @@ from .catalogue import catalogue
 from .command import main
 from .compare import compare, verdict
 from .experiment import Experiment, Ordering, Paper, Published, Ratio, Reason, experiment, grid, view
-from .report import write_index, write_page
+from .report import rebuild, write_index, write_page
 from .runner import run
 from .store import Store
 from .summary import Summary, summarise
@@ -31,6 +31,7 @@ __all__ = [
     "experiment",
     "grid",
     "main",
+    "rebuild",
     "run",
     "summarise",
     "verdict",

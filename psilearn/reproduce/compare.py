@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -21,9 +22,6 @@ EXCEPTIONS = 0.1
 
 ENOUGH = 9
 """With fewer degrees of freedom, replications that are all equal do not prove that there is no spread."""
-
-PRINTED = 5e-4
-"""Constants that differ by less are equal to the printed digits."""
 
 
 @dataclass(frozen=True)
@@ -66,14 +64,15 @@ def _row(published: Published, cell: Cell | None, experiment: Experiment) -> Row
 def _z(published: Published, cell: Cell, experiment: Experiment) -> float | None:
     """Two-sample t statistic with the spreads of both sides pooled, as the normal deviate of the same probability.
 
+    The rounding of the printed figure counts as an error of its own.
     Where the paper prints no spread, ours stands in for it; with few replications the t distribution then has few
     degrees of freedom and even a large statistic says little.
     """
     if published.value is None:
         return None
-    gap = cell.mean - published.value
+    gap, unit = cell.mean - published.value, printed_unit(experiment, published.measure)
     if experiment.deterministic:
-        return _constant(gap)
+        return _constant(gap, unit)
     printed_n = experiment.printed_from or experiment.replications
     printed_sd = published.sd if published.se is None else published.se * math.sqrt(printed_n)
     weights = [(cell.n - 1, cell.sd), (printed_n - 1, printed_sd)]
@@ -83,13 +82,21 @@ def _z(published: Published, cell: Cell, experiment: Experiment) -> float | None
         return None
     pooled = math.sqrt(sum(df * sd**2 for df, sd in known) / df)
     if pooled == 0.0:
-        return _constant(gap) if df >= ENOUGH or abs(gap) < PRINTED else None
-    return normal_deviate(gap / (pooled * math.sqrt(1.0 / cell.n + 1.0 / printed_n)), df)
+        return _constant(gap, unit) if df >= ENOUGH or abs(gap) <= unit / 2.0 else None
+    rounding = unit / math.sqrt(12.0)
+    return normal_deviate(gap / math.hypot(pooled * math.sqrt(1.0 / cell.n + 1.0 / printed_n), rounding), df)
 
 
-def _constant(gap: float) -> float:
+def _constant(gap: float, unit: float) -> float:
     """Two constants are equal to the printed digits or infinitely far apart."""
-    return 0.0 if abs(gap) < PRINTED else math.copysign(math.inf, gap)
+    return 0.0 if abs(gap) <= unit / 2.0 else math.copysign(math.inf, gap)
+
+
+def printed_unit(experiment: Experiment, measure: str) -> float:
+    """Return the unit of the last digit that the table prints for a measure, such as 0.001 for .963 and .95(0)."""
+    values = [p.value for p in experiment.published if p.measure == measure and p.value is not None]
+    decimals = [-int(Decimal(repr(value)).normalize().as_tuple().exponent) for value in values]
+    return 10.0 ** -max([0, *decimals])
 
 
 def normal_deviate(t: float, df: int) -> float:
@@ -116,15 +123,14 @@ def verdict(experiment: Experiment, summary: Summary, rows: list[Row]) -> list[s
     """Return the verdict in sentences: the judgement, its power, the reasons where figures part, the claims."""
     sentences = [_headline(experiment, summary, rows)]
     judged = [row for row in rows if row.z is not None]
-    errors = [row.se for row in judged if row.se]
+    blind = [LIMIT * row.se / abs(row.published) for row in judged if row.se and row.published]
     missing = sum(row.ours is None for row in rows)
     if missing and len(rows) > missing:
         sentences.append(f"{missing} of the {len(rows)} printed figures were not computed.")
-    if errors and summary.replications < experiment.replications:
-        seen = LIMIT * float(np.median(errors))
+    if blind and summary.replications < experiment.replications:
         sentences.append(
-            f"Computed with {summary.replications} of the paper's {experiment.replications} replications: "
-            f"differences below about {seen:.2g} would go unseen."
+            f"Computed with {summary.replications} of the paper's {experiment.replications} replications: in half of "
+            f"the figures a difference of less than {float(np.median(blind)):.0%} would go unseen."
         )
     for reason in experiment.reasons:
         if any(row.parts and reason.applies(row.settings, row.measure) for row in rows):

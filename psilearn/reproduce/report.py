@@ -48,6 +48,16 @@ def write_page(experiment: Experiment, summary: Summary, folder: Path) -> None:
     _write(folder / name, f"{experiment.name}: {experiment.title}", blocks)
 
 
+def rebuild(experiments: Iterable[Experiment], folder: Path) -> None:
+    """Write every page and the index anew from the results kept in the folder; nothing is computed."""
+    known = list(experiments)
+    for experiment in known:
+        path = summary_path(folder, experiment.name)
+        if path.is_file():
+            write_page(experiment, Summary.load(path), folder)
+    write_index(known, folder)
+
+
 def write_index(experiments: Iterable[Experiment], folder: Path) -> None:
     """Write the index over every experiment, computed or not, paper by paper."""
     known = list(experiments)

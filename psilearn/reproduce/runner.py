@@ -22,7 +22,6 @@ _ONE_THREAD = {
     name: "1" for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 }
 
-
 CONNECT_SECONDS = 10
 
 
@@ -80,14 +79,33 @@ def _pending(unique: dict[str, Task], store: Store, began: float) -> list[Task]:
     return [task for key, task in unique.items() if not settled(key)]
 
 
+def _follow_parent(parent: int) -> None:
+    """End this worker when its parent is gone: a parent that was killed cannot end it."""
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(1.0)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
 class _LocalPool:
     """Worker processes on this machine; a broken pool (a worker died) is replaced by a new one."""
 
     def __init__(self, n_jobs: int):
         self.n_jobs = n_jobs
 
+    def executor(self) -> Any:
+        return get_reusable_executor(
+            max_workers=self.n_jobs, env=_ONE_THREAD, initializer=_follow_parent, initargs=(os.getpid(),)
+        )
+
     def submit(self, task: Task) -> Future:
-        return get_reusable_executor(max_workers=self.n_jobs, env=_ONE_THREAD).submit(execute, task)
+        try:
+            return self.executor().submit(execute, task)
+        except BrokenProcessPool:  # a worker died since: the next executor is a new one
+            return self.executor().submit(execute, task)
 
 
 class _ThisProcess:
@@ -149,10 +167,11 @@ def _workers(cluster: str | None, n_jobs: int | None) -> Iterator[tuple[Any, int
         yield _ThisProcess(), 1
         return
     if cluster is None:
+        pool = _LocalPool(jobs)
         try:
-            yield _LocalPool(jobs), jobs
+            yield pool, jobs
         finally:
-            get_reusable_executor(max_workers=jobs, env=_ONE_THREAD).shutdown(kill_workers=True)
+            pool.executor().shutdown(kill_workers=True)
         return
     try:
         from distributed import Client

@@ -85,9 +85,13 @@ class Summary:
 
 
 def summarise(experiment: Experiment, tasks: Sequence[Task], store: Store) -> Summary:
-    """Average the stored results of these tasks."""
-    wanted = {task.key for task in tasks}
-    records = [record for record in store.records(experiment.origin.name) if record.key in wanted]
+    """Average all that is stored of an experiment: these tasks, and what longer or other runs of it have left.
+
+    Records of settings that are no longer in its grid are not used.
+    """
+    grid = {canonical(settings) for settings in experiment.origin.settings}
+    records = [record for record in store.records(experiment.origin.name) if record.settings in grid]
+    wanted = {task.key for task in tasks} | {record.key for record in records}
     done = [record for record in records if record.status == "done"]
     failed = [record for record in records if record.status == "failed"]
     seconds = sum(record.seconds for record in records)

@@ -1,6 +1,6 @@
-"""Our own branch and bound: two classes, a truncated loss in normal form, pure l2 penalty (also in an RKHS).
+"""Our own branch and bound: two classes, a truncated loss in normal form, l2 (also in an RKHS) or l1 penalty.
 
-    minimise  l2/2 ||w||^2 + C sum_i weight_i l(y_i f(x_i))
+    minimise  P(w) + C sum_i weight_i l(y_i f(x_i)),     P(w) = l2/2 ||w||^2  or  sum_j l1_j |w_j|
 
 (Liu and Wu, Optimizing psi-learning via mixed integer programming, 2006, (3.6) and (3.14).) Nodes, envelopes and
 bounds are those of :mod:`psilearn.kernels.tree`; this file makes the root, feeds the search and reads the outcome.
@@ -14,9 +14,10 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.spatial.distance import cdist
 
-from ..kernels import tree
-from ..kernels.ascent import SOLVED, ascend, load_basis, make_basis, make_terms
+from ..kernels import lp_ascent, tree
+from ..kernels.ascent import SOLVED, Basis, Terms, make_basis, make_terms
 from ..kernels.pieces import FREE, GONE, IN
 from ..losses import Loss
 from ..result import Status
@@ -45,22 +46,23 @@ class Outcome:
 def make_model(reduction: Reduction, loss: Loss) -> tree.Model:
     """Hand the scaled problem to the kernels."""
     z, y = reduction.z, reduction.y
-    square = np.sum(z * z, axis=1)
-    distance = np.sqrt(np.maximum(square[:, None] + square - 2.0 * (z @ z.T), 0.0))
-    # The product form loses digits for close points; inflate so that it never underestimates.
-    distance += 1e-7 * np.sqrt(square[:, None] + square)
-    np.fill_diagonal(distance, 0.0)
+    distance = cdist(z, z, "euclidean" if reduction.norm == 2 else "chebyshev")
     hinges = np.array(loss.hinges, dtype=np.float64).reshape(-1, 2)
     knots, slopes = np.ascontiguousarray(hinges[:, 1]), np.ascontiguousarray(hinges[:, 0])
     rows = np.ascontiguousarray(z * y[:, None])
-    return tree.Model(rows, y, reduction.cost, distance, knots, slopes, float(loss.t), float(loss.cap))
+    return tree.Model(rows, y, reduction.cost, distance, knots, slopes, float(loss.t), float(loss.cap), reduction.norm)
 
 
 def make_work(model: tree.Model) -> tree.Work:
     """Allocate scratch memory for one node."""
     n, d = model.a.shape
     vectors = np.zeros(n), np.zeros(d), np.zeros(1), np.zeros(n)
-    terms, basis = make_terms(n, model.knots.size), make_basis(n, d)
+    if model.norm == 2:
+        terms: Terms = make_terms(n, model.knots.size)
+        basis: Basis | lp_ascent.Tableau = make_basis(n, d)
+    else:
+        terms = lp_ascent.make_terms(n, d, model.knots.size)
+        basis = lp_ascent.make_tableau(model.a, model.y)
     return tree.Work(np.zeros(n, np.int8), np.full(n, -np.inf), np.full(n, np.inf), *vectors, terms, basis)
 
 
@@ -68,24 +70,21 @@ def solve_fixed(model: tree.Model, work: tree.Work, state: NDArray[np.int8], cut
     """Solve the convex problem with every region fixed; the solution is left in ``work``."""
     work.state[:] = state
     work.alpha[:] = 0.0
-    tree.fill_terms(model, work)
-    load_basis(model.a, model.y, work.alpha, work.w, work.b, work.terms, work.basis)
-    limit = 40 * model.y.size + 400
-    return ascend(model.a, model.y, work.alpha, work.w, work.b, work.u, work.terms, work.basis, cutoff, limit)
+    return tree.solve_node(model, work, cutoff)
 
 
 def margin_bounds(model: tree.Model, upper: float) -> tuple[Array, Array]:
     """Bounds low <= u <= high on the margins of every solution better than ``upper``.
 
-    Such a solution has ||w|| <= rho = sqrt(2 upper), and the samples with u < t cost less than ``upper`` together. So
-    if the samples of i's own class up to distance r from it (i itself included) would cost cap * (their costs) >=
-    ``upper``, one of them has u_j >= t, and u_i >= u_j - |<w, x_i - x_j>| >= t - rho r. Likewise, with the nearest
-    samples of the other class, one of those has u_j >= t, hence u_i <= -u_j + rho r <= rho r - t. No bound on the
-    intercept is needed: the whole class always suffices, because leaving it out costs at least as much as the best
-    constant, an incumbent.
+    Such a solution has ||w|| <= rho = sqrt(2 upper) (1-norm: rho = upper, and distances in the max-norm), and the
+    samples with u < t cost less than ``upper`` together. So if the samples of i's own class up to distance r from it
+    (i itself included) would cost cap * (their costs) >= ``upper``, one of them has u_j >= t, and u_i >= u_j - |<w,
+    x_i - x_j>| >= t - rho r. Likewise, with the nearest samples of the other class, one of those has u_j >= t, hence
+    u_i <= -u_j + rho r <= rho r - t. No bound on the intercept is needed: the whole class always suffices, because
+    leaving it out costs at least as much as the best constant, an incumbent.
     """
     n = model.y.size
-    rho = math.sqrt(2.0 * upper)
+    rho = math.sqrt(2.0 * upper) if model.norm == 2 else upper
     low, high = np.full(n, -np.inf), np.full(n, np.inf)
     for i in range(n):
         for own in (True, False):
@@ -124,7 +123,7 @@ def first_incumbent(model: tree.Model, points: Sequence[tuple[Array, float]]) ->
         starts.append(work.u.copy())
     for margins in starts:
         search.alpha[:] = 0.0
-        tree.local_search(model, best, search, margins, 10)
+        tree.local_search(model, best, search, margins)
     return best, search
 
 

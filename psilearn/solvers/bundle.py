@@ -43,7 +43,8 @@ _TOO_MANY = 0.6  # share from which all samples are looked at instead
 _SAMPLE = 16  # one in so many samples for the first start, but
 _SAMPLES_PER_COEFFICIENT = 100  # at least
 _SAMPLE_TOL = 3e-3  # gap on the sample
-_ZEROS = (1e-1, 3e-2, 1e-2, 1e-3, 1e-5)  # levels below which coefficients are tried at zero
+_ZEROS = (np.inf, 1e-1, 3e-2, 1e-2, 1e-3, 1e-5)  # levels below which coefficients are tried at zero
+_LOOKS = 1000  # default limit
 _ROUNDS = 4  # of solving again with a smaller tolerance
 _TIGHT = 1e-5  # tolerances below are the finisher's
 
@@ -254,7 +255,8 @@ def solve(problem: Problem, options: Options, start: Result | None = None, finis
     start : Result or None
         A result on the same samples: the place to start, and its cuts if it came from here.
     finish : Solve or None
-        A solver that takes over below a tolerance of 1e-5, from the bundle's result.
+        A solver that takes over, from the bundle's result, below a tolerance of 1e-5 and where the bundle does not
+        converge (many coefficients, few samples).
     """
     clock = Clock(options.time_limit)
     mode = options.extra.get("mode", "level")
@@ -269,7 +271,7 @@ def solve(problem: Problem, options: Options, start: Result | None = None, finis
         if result.status is not Status.STALLED or finish is not None:
             break
         goal, start = 0.3 * goal, result
-    if finish is not None and result.status is Status.STALLED:
+    if finish is not None and result.status in (Status.STALLED, Status.ITERATION_LIMIT):
         return finish(problem, replace(options, time_limit=clock.left), result)
     return result
 
@@ -287,7 +289,7 @@ def _certified(problem: Problem, level: Level, options: Options, status: Status 
 def _drive(problem: Problem, level: Level, options: Options, start: Result | None) -> Status | None:
     """Run the level method on all samples, or on local risks; return why it stopped early, None if it did not."""
     cuts = level.cuts
-    limit = options.max_iter or 1000
+    limit = options.max_iter or _LOOKS
     try:
         v = np.zeros(cuts.A.shape[1])
         if start is not None:
@@ -297,7 +299,8 @@ def _drive(problem: Problem, level: Level, options: Options, start: Result | Non
         if level.best is None or level.best.objective - level.bound > options.tol * abs(level.best.objective):
             point = level.run(cuts.whole, v, 0.9 * options.tol, limit)
             if level.mode == "level":
-                level.look(cuts.whole, level.sparse(cuts.whole, point, 0.05 * options.tol * abs(point.objective)))
+                v = level.sparse(cuts.whole, point, 0.05 * options.tol * abs(point.objective))
+                level.best = level.look(cuts.whole, v)
     except KeyboardInterrupt:
         return Status.INTERRUPTED
     if level.clock.is_over:

@@ -26,6 +26,8 @@ from .base import Clock, Options, convex_result
 
 Array = NDArray[np.float64]
 
+_NOISE = 1e-9  # what rounding leaves of a zero at a vertex, on data of unit scale
+
 
 def refuses(problem: Problem) -> str | None:
     """Say why this machine cannot take the problem, None if it can."""
@@ -141,9 +143,14 @@ class _Run:
     def candidates(self) -> Iterator[tuple[Array, Array]]:
         if self.status is not None:
             return
+        yield self.cut(self.v, np.inf), self.a
         if self.problem.penalty.l2 == 0:
             vertex = to_vertex(self.programme, self.v, self.clock.left)
             if vertex is not None:
-                yield vertex
-        for level in (1.0, *10.0 ** np.arange(-3, -10, -1)):
-            yield cut_off(self.v, self.scaled.margins.m, self.programme.l1 > 0, level), self.a
+                yield self.cut(vertex[0], _NOISE), vertex[1]
+        for level in 10.0 ** np.arange(-1, -10, -1):
+            yield self.cut(self.v, level), self.a
+
+    def cut(self, v: Array, level: float) -> Array:
+        """Return v without its small coefficients."""
+        return cut_off(v, self.scaled.margins.m, self.programme.l1 > 0, level)

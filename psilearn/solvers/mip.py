@@ -29,8 +29,10 @@ def refuses(problem: Problem) -> str | None:
         return "solver 'mip' does not count non-zero coefficients (l0 must be 0)."
     if problem.penalty.l2 > 0 and problem.penalty.has_l1:
         return "solver 'mip' takes an l2 or an l1 penalty, not both."
-    if problem.penalty.l2 == 0:
-        return "solver 'mip' needs an l2 penalty."
+    if problem.penalty.l2 == 0 and problem.is_kernel:
+        return "solver 'mip' takes kernels with an l2 penalty only."
+    if problem.penalty.l2 == 0 and np.any(np.asarray(problem.penalty.l1) <= 0):
+        return "solver 'mip' needs a penalty on every coefficient."
     return None
 
 

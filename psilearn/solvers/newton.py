@@ -32,12 +32,14 @@ Mask = NDArray[np.bool_]
 MAX_STEPS = 1000
 #: Above this many unknowns the Newton equations are solved by conjugate gradients instead of a Cholesky factor.
 DIRECT_LIMIT = 3000
+#: So they are above this many functions, where almost every sample has a set of free coordinates of its own.
+DIRECT_CLASSES = 10
 #: With more features than samples the samples are rotated into their span, if they fit in this many entries.
 ROTATION_LIMIT = 1 << 26
 #: A proximal step ends when the Newton residual costs less than this share of what smoothing costs.
 BALANCE = 0.3
 #: Width, in units of the margin, over which a kink is smoothed at first (cold, warm) and at last.
-COLD_WIDTH, WARM_WIDTH, LEAST_WIDTH = 1.0, 0.03, 1e-6
+COLD_WIDTH, WARM_WIDTH, LEAST_WIDTH = 1.0, 0.1, 1e-6
 #: Curvature lent to every standardised coordinate, as a share of what all samples together could give: less after long
 #: steps, more after short ones.
 LEAST_DAMPING, FIRST_DAMPING, MOST_DAMPING = 1e-18, 1e-11, 1e-8
@@ -54,6 +56,8 @@ def refuses(problem: Problem) -> str | None:
         return "solver='newton' needs a convex loss and a convex penalty."
     if problem.penalty.has_l1 or problem.penalty.l2 <= 0:
         return "solver='newton' needs the penalty l2 alone."
+    if not problem.loss.hinges:
+        return "solver='newton' needs a loss with at least one hinge."
     return None
 
 
@@ -87,6 +91,8 @@ def _conduct(
 
     def certify(W: Array, b: Array, R: Array, status: Status) -> Result:
         W = W @ Q.T if Q.size else W
+        if W.shape[0] > 1:  # rounding of larger W on the way
+            W, b = W - W.mean(axis=0), b - b.mean()
         if failures:
             W, b = _stretched(problem, W, b)
         return convex_result(problem, W, b, R, options, clock, it.steps, status)
@@ -121,11 +127,13 @@ def _linear(problem: Problem) -> LinearSpace:
 def _stretched(problem: Problem, W: Array, b: Array) -> tuple[Array, Array]:
     """Return the best (1 + eta)(W, b): with a large C, margins a rounding error below a kink cost more than eta."""
     F = problem.space.scores(W, b)
-    norm2 = problem.penalty.l2 * float(np.sum(W**2))
+    growth = problem.penalty.l2 * float(np.sum(W**2))
+    if problem.tilt is not None:
+        growth += float(np.sum(problem.tilt * F))
 
     def change(eta: float) -> float:
         stretched = problem.loss.convex_value(problem.margins_of_scores((1.0 + eta) * F))
-        return float(problem.costs @ stretched) + eta * norm2
+        return float(problem.costs @ stretched) + eta * growth
 
     eta = min([0.0, *10.0 ** np.arange(-15.0, -8.0)], key=change)
     return (1.0 + eta) * W, (1.0 + eta) * b
@@ -191,7 +199,7 @@ class _Iterate:
             if start.multipliers is not None:
                 R0 = problem.repaired_multipliers(start.multipliers)
                 self.width = WARM_WIDTH
-        if R0 is None:
+        if R0 is None or not R0.any():
             # Multipliers of the size one sample alone would have; from there they find their size in a few centres.
             reach = LONELY * problem.penalty.l2 / float(np.sum(space.moments[1] ** 2))
             self.blocks = _Blocks(problem, np.zeros((problem.n, m)), self.width, reach)
@@ -244,8 +252,9 @@ class _Iterate:
 
     def recentre(self) -> None:
         """Make R the centre; smooth less, the more so the easier the last centre was."""
-        reach = min(_size(self.problem, self.R), 100.0 * self.blocks.reach)
-        if reach <= 3.0 * self.blocks.reach:  # else a longer reach sharpens enough
+        old = self.blocks.reach
+        reach = min(max(_size(self.problem, self.R), 0.01 * old), 100.0 * old, float(self.blocks.top.max()))
+        if reach <= 3.0 * old:  # else a longer reach sharpens enough
             self.width *= 0.1 if self.effort <= 2 else 0.2 if self.effort <= 5 else 1.0
             self.width = max(self.width, LEAST_WIDTH)
         self.effort = 0
@@ -311,7 +320,7 @@ def _direction(problem: Problem, free: Mask, delta: Array, gW: Array, gb: Array,
     g = np.column_stack([(gW - np.outer(gb, mean)) / scale, gb])
     ridge = np.full((m, d + 1), damping * float(weights.sum()))
     ridge[:, :-1] += problem.penalty.l2 / scale**2
-    by = _cholesky_step if m * (d + 1) <= DIRECT_LIMIT else _gradient_step
+    by = _cholesky_step if m * (d + 1) <= DIRECT_LIMIT and m <= DIRECT_CLASSES else _gradient_step
     step = by(problem, free, delta, g, ridge)
     if m > 1:
         step -= step.mean(axis=0)

@@ -1,7 +1,7 @@
 """Global minimisation by outer approximation (Liu, Shen and Doss, Multicategory psi-learning and support vector
 machine: computational tools, 2005, Algorithm 3), with the corrections that make its bound valid.
 
-The objective is s = s_1 + s_2 with s_1 = P + C sum_i weight_i g(u_i) convex and s_2 = -C sum_i weight_i (g(u_i) - cap)_+
+The objective is s = s_1 + s_2, s_1 = P + C sum_i weight_i g(u_i) convex, s_2 = -C sum_i weight_i (g(u_i) - cap)_+
 concave (3.1). Tangents of s_1 at points theta^0, theta^1, .. give the lower envelope
 
     E(theta) = max_i s_1(theta^i) + <grad s_1(theta^i), theta - theta^i> + s_2(theta)  <=  s(theta),
@@ -9,7 +9,8 @@ concave (3.1). Tangents of s_1 at points theta^0, theta^1, .. give the lower env
 whose minimum over a box is a concave minimisation over the polyhedron {(t, theta) : t >= all tangents}, attained at a
 vertex (4.1). All vertices are kept and updated when a tangent is added; the best one gives the bound and the next
 tangent. One class is eliminated first, so that the polyhedron is full-dimensional; the box is derived from the
-incumbent (:meth:`psilearn.coordinates.Coordinates.box`) and shrinks with it; incumbents are polished.
+incumbent (:meth:`psilearn.coordinates.Coordinates.box`) and shrinks with it; far vertices are cut off by the convex
+relaxation R = P + envelopes of the losses on the margins that remain possible; incumbents are polished.
 
 Certifies: ``lower_bound`` <= the global optimum, re-checked at the end from the list of vertices. Cost: the number of
 vertices of a polyhedron in dimension p + 1 with p = (k - 1)(d + 1), so p is limited.
@@ -17,6 +18,7 @@ vertices of a polyhedron in dimension p + 1 with p = (k - 1)(d + 1), so p is lim
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable
 
@@ -33,10 +35,12 @@ Polish = Callable[[Problem, Array, Array], tuple[Array, Array]]
 
 #: Largest number of coordinates (k - 1)(d + 1) the solver takes.
 MAX_DIMENSION = 8
-#: Cuts are relaxed by multiples of this fraction of the incumbent's value, far above rounding errors and far below gaps.
+#: Cuts are relaxed by multiples of this fraction of the incumbent's value: far above rounding, far below gaps.
 _RELAXATION = 1e-10
 #: Tangents per iteration: vertices are cheap to update, polishing an incumbent is not.
 _CUTS_PER_ITERATION = 6
+#: Points whose convex relaxation exceeds the incumbent's value this many times are cut off without a tangent of s_1.
+_FAR = 1.7
 _MAX_VERTICES = 20_000_000
 
 
@@ -112,7 +116,9 @@ class _Search:
         self.value = np.full(self.cone.alive.size, math.inf)
         self._evaluate(np.arange(self.cone.top))
         self.bound = 0.0
-        self.n_cuts = 0
+        self.n_cuts, self.n_excluded = 0, 0
+        self.low = self.at.margin_floor(self.upper)
+        self._envelop()
 
     def run(self) -> Result:
         """Add tangents at the best vertex until bound and incumbent meet."""
@@ -139,9 +145,52 @@ class _Search:
         self._shrink()
         for _ in range(_CUTS_PER_ITERATION):
             vertex = int(np.argmin(self.value[: self.cone.top]))
-            if self.value[vertex] >= self.upper or not self._tangent(self.cone.points[vertex, 1:].copy()):
-                return self.value[vertex] >= self.upper
+            if self.value[vertex] >= self.upper:
+                return True
+            theta = self.cone.points[vertex, 1:].copy()
+            if not self._exclude(theta) and not self._tangent(theta):
+                return False
         return True
+
+    def _exclude(self, theta: Array) -> bool:
+        """Cut off a point that the convex relaxation R proves to be far worse than the incumbent, R(theta) > upper.
+
+        The cut is the tangent of R where the segment from a point with R <= upper to theta leaves {R <= upper}, a set
+        that contains every better point.
+        """
+        if self._relaxed(theta)[0] <= _FAR * self.upper:
+            return False
+        centre = np.zeros_like(theta)
+        if self._relaxed(centre)[0] > self.upper:
+            centre = self.best
+        inside, outside = 0.0, 1.0
+        for _ in range(12):
+            middle = 0.5 * (inside + outside)
+            if self._relaxed(centre + middle * (theta - centre))[0] > self.upper:
+                outside = middle
+            else:
+                inside = middle
+        touch = centre + outside * (theta - centre)
+        value, slope = self._relaxed(touch)
+        size = float(np.abs(slope) @ self.side)
+        h0 = (value - float(slope @ touch) - self.upper) / size
+        fresh = self.cone.cut(np.append(0.0, -slope / size), h0, _RELAXATION)
+        if fresh is None or fresh.size == 0:
+            return False
+        self._evaluate(fresh)
+        self.n_excluded += 1
+        if self.n_excluded % 20 == 0:
+            self._envelop()
+        return True
+
+    def _relaxed(self, theta: Array) -> tuple[float, Array]:
+        return self.parts.relaxed_tangent(theta, *self.envelopes)
+
+    def _envelop(self) -> None:
+        """Derive the convex envelopes of the losses from the least margins the polyhedron allows."""
+        if self.cone.n_vertices < 100_000:
+            self.parts.raise_margins(self.cone, self.low)
+        self.envelopes = self.parts.envelopes(self.low)
 
     def _verdict(self, n_iter: int, limit: float) -> Status | None:
         if self.upper - self.bound <= self.options.gap_tol * abs(self.upper):
@@ -188,13 +237,18 @@ class _Search:
     def _shrink(self) -> None:
         """Cut the box down to the one the present incumbent proves, once it is clearly smaller."""
         side = self.at.box(self.upper)[1]
-        for l in np.flatnonzero(side < 0.9 * self.side):
-            for sign in (1.0, -1.0):
-                h = np.zeros(self.cone.dim)
-                h[l + 1] = -sign
-                if not self._cut(h, -side[l]):
-                    return
-            self.side[l] = side[l]
+        smaller = np.flatnonzero(side < 0.9 * self.side)
+        for l, sign in itertools.product(smaller, (1.0, -1.0)):
+            h = np.zeros(self.cone.dim)
+            h[l + 1] = -sign
+            fresh = self.cone.cut(h / side[l], -1.0, _RELAXATION)
+            if fresh is None:
+                return
+            self._evaluate(fresh)
+        if smaller.size:
+            self.side[smaller] = side[smaller]
+            self.low = np.maximum(self.low, self.at.margin_floor(self.upper))
+            self._envelop()
 
     def _raise_bound(self, value: float) -> None:
         """The bound is monotone; the vertices' rounding errors and the relaxation of cuts are charged to it."""
@@ -212,6 +266,6 @@ class _Search:
         certificate = Certificate(Claim.GLOBAL, objective, bound, rechecked=proved, note=note if proved else "")
         if status is Status.OPTIMAL and not certificate.gap <= self.options.gap_tol:
             status = Status.STALLED
-        extra = {"cuts": self.n_cuts, "vertices": self.cone.n_vertices, "box": self.side, "residual": max(broken, off)}
+        extra = {"cuts": self.n_cuts, "vertices": self.cone.n_vertices, "box": self.side, "exclusions": self.n_excluded}
         history = tuple(self.clock.history)
         return Result(W, b, objective, bound, status, certificate, n_iter, history, None, extra)

@@ -29,8 +29,9 @@ SOLVERS: dict[str, tuple[str, str]] = {
 
 #: Multiplications per iteration up to which the interior point is the machine for l1 penalties.
 INTERIOR_WORK = 3e8
-#: What "auto" spends on proving a non-convex optimum, unless ``time_limit`` is shorter: seconds, and largest sample.
-EXACT_SECONDS, EXACT_SAMPLES = 3.0, 2000
+#: What "auto" spends on proving a non-convex optimum. Counted in nodes times their size, about half a second, so that
+#: a fit can be repeated exactly; the seconds are a safeguard for slow machines.
+EXACT_WORK, EXACT_SECONDS, EXACT_SAMPLES = 4e6, 20.0, 2000
 
 
 def load(name: str) -> ModuleType:
@@ -87,7 +88,7 @@ def descend(problem: Problem, options: Options, start: Result | None = None) -> 
 
 
 def solve_nonconvex(problem: Problem, options: Options, start: Result | None = None) -> Result:
-    """Descend, then spend at most EXACT_SECONDS on proving or improving the end point, if an exact solver takes it.
+    """Descend, then spend EXACT_WORK on proving or improving the end point, if an exact solver takes the problem.
 
     The better of the two is returned, always with the best bound that was proved.
     """
@@ -95,8 +96,9 @@ def solve_nonconvex(problem: Problem, options: Options, start: Result | None = N
     found = descend(problem, options, start)
     if problem.n > EXACT_SAMPLES or load("mip").refuses(problem) is not None:
         return found
-    budget = min(EXACT_SECONDS, clock.left)
-    exact = solve(problem, "mip", replace(options, time_limit=budget), found)
+    nodes = options.max_iter or max(10, int(EXACT_WORK / (problem.n * (min(problem.space.dim, problem.n) + 10))))
+    budget = replace(options, time_limit=min(EXACT_SECONDS, clock.left), max_iter=nodes)
+    exact = solve(problem, "mip", budget, found)
     if exact.status is Status.OPTIMAL or not math.isfinite(found.objective) or exact.objective < found.objective:
         return exact
     if found.status is not Status.CRITICAL:

@@ -115,4 +115,4 @@ class LinearSpace:
 
 
 def _dense(X: NDArray | sp.csr_matrix) -> NDArray:
-    return X.toarray() if sp.issparse(X) else np.asarray(X)
+    return sp.csr_matrix(X).toarray() if sp.issparse(X) else np.asarray(X)

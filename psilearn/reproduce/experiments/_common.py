@@ -16,9 +16,6 @@ COSTS = tuple(float(C) for C in 10.0 ** np.arange(-3.0, 3.01, 0.5))
 COARSE_COSTS = COSTS[::2]
 """The same range in whole decades, for methods that solve an integer program at every C."""
 
-FIT_SECONDS = 20.0
-"""Time limit of one exact fit; the page shows the share of fits that were proved optimal within it."""
-
 ZERO = 1e-6
 """A coefficient below this, relative to the largest, counts as zero."""
 

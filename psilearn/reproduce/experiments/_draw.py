@@ -36,12 +36,16 @@ def boundary(
     axis: Any, rule: Callable[[NDArray], NDArray], low: Sequence[float], high: Sequence[float], **style: Any
 ) -> None:
     """Draw where a rule (points -> class scores of shape (n, k)) changes its mind."""
-    first, second, points = lattice(low, high)
-    scores = rule(points)
+    contours(axis, rule(lattice(low, high)[2]), low, high, **style)
+
+
+def contours(axis: Any, scores: NDArray, low: Sequence[float], high: Sequence[float], **style: Any) -> None:
+    """Draw where the leading class changes, from class scores on a square lattice."""
+    n = round(len(scores) ** 0.5)
+    first, second, _ = lattice(low, high, n)
     for j in range(scores.shape[1]):
-        rest = np.delete(scores, j, axis=1).max(axis=1)
-        lead = (scores[:, j] - rest).reshape(first.shape)
-        axis.contour(first, second, lead, levels=[0.0], **style)
+        lead = scores[:, j] - np.delete(scores, j, axis=1).max(axis=1)
+        axis.contour(first, second, lead.reshape(n, n), levels=[0.0], **style)
 
 
 def linear_scores(coef: NDArray, intercept: NDArray) -> Callable[[NDArray], NDArray]:

@@ -1,0 +1,213 @@
+"""What all rule learners share: reading the data, one problem per class, rules, votes and text."""
+
+from __future__ import annotations
+
+import warnings
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import assert_all_finite
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d, validate_data
+
+from ..boosting.attributes import Attribute, Table
+from ..boosting.binarize import LogicalBinarizer, read_table
+from ..boosting.observations import Observations
+from ..boosting.oracles import Column, Fitted, LearnerOracle, MatrixOracle, MonomialOracle, Oracle
+from ..boosting.pricing import Monomial
+from ..boosting.rules import GivenRule, Rule, condition_of
+from ..boosting.text import many_class_text, two_class_text
+from ..result import Status
+
+#: Scores closer to zero than this are ties and go to the larger class.
+TIE = 1e-12
+
+
+class Training(NamedTuple):
+    """What a fit works on: typed columns (none with a given base learner), the matrix the learner sees, class codes."""
+
+    table: Table
+    matrix: NDArray
+    codes: NDArray[np.intp]
+    weight: NDArray[np.float64]
+
+
+class RuleBooster(ClassifierMixin, BaseEstimator, ABC):
+    """A voting classifier over rules; a subclass says how it solves one problem of two classes."""
+
+    max_order: int
+    base_learner: Any = None
+    binarizer: Any
+    _promises_optimum = True
+
+    @abstractmethod
+    def _solve(self, data: Observations) -> tuple[list[Column], NDArray, Any]:
+        """Solve one problem of two classes: columns, their weights, and the solver's result."""
+
+    @abstractmethod
+    def _bound_of(self, result: Any) -> float:
+        """A lower bound on the optimum of that problem."""
+
+    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> RuleBooster:
+        """Fit the rules.
+
+        Parameters
+        ----------
+        X : array-like or DataFrame of shape (n, d)
+            0/1 data is used as it is, other data goes through ``binarizer``.
+        y : array-like of shape (n,)
+            Labels of any type, two or more classes.
+        sample_weight : array-like of shape (n,), optional
+            A weight of 2 is the same as the observation given twice, 0 the same as leaving it out.
+        """
+        training = self._read(X, y, sample_weight)
+        targets = [1] if self.classes_.size == 2 else list(range(self.classes_.size))
+        fits = []
+        for target in targets:
+            signs = np.where(training.codes == target, 1, -1)
+            fits.append(self._solve(Observations.merge(training.matrix, signs, training.weight)))
+        self._collect(training, fits, targets)
+        if self._promises_optimum and self.status_ is not Status.OPTIMAL:
+            message = f"{type(self).__name__} stopped early ({self.status_}); objective_ and its bound are honest."
+            warnings.warn(message, ConvergenceWarning, stacklevel=2)
+        return self
+
+    def _read(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> Training:
+        labels = np.asarray(column_or_1d(y, warn=True))
+        table: Table = []
+        names: list[str] = []
+        if self.base_learner is not None:
+            matrix = validate_data(self, X, dtype=np.float64)
+        else:
+            table, names = read_table(self, X, reset=True)
+            matrix = np.empty((len(table[0]), 0))
+        assert_all_finite(labels, input_name="y")
+        check_classification_targets(labels)
+        if labels.size != len(matrix):
+            raise ValueError(
+                f"Found input variables with inconsistent numbers of samples: {[len(matrix), labels.size]}."
+            )
+        weight = _check_sample_weight(sample_weight, matrix, dtype=np.float64, ensure_non_negative=True)
+        self.classes_, codes = np.unique(labels, return_inverse=True)
+        used = weight > 0
+        if np.unique(codes[used]).size < 2:
+            raise ValueError("The training data (after sample weights) holds one class only; at least two are needed.")
+        if self.base_learner is None:
+            self.attributes_ = self._find_attributes([column[used] for column in table], names, codes[used])
+            matrix = self._answers(table)
+        return Training(table, matrix, codes, weight)
+
+    def _find_attributes(self, table: Table, names: list[str], codes: NDArray) -> list[Attribute]:
+        if all(column.dtype != object and np.isin(column, (0.0, 1.0)).all() for column in table):
+            return [Attribute(j, name, "flag") for j, name in enumerate(names)]
+        binarizer = self._default_binarizer() if self.binarizer is None else clone(self.binarizer)
+        return binarizer.find(table, names, codes)
+
+    def _default_binarizer(self) -> LogicalBinarizer:
+        return LogicalBinarizer()
+
+    def _answers(self, table: Table) -> NDArray[np.uint8]:
+        answers = [attribute.holds(table) for attribute in self.attributes_]
+        return np.array(answers, dtype=np.uint8).reshape(len(answers), len(table[0])).T
+
+    def _oracle(self, data: Observations, cost: Callable[[int], float]) -> Oracle:
+        """The base learner with costs c(order); classifiers that are not monomials count as order 1."""
+        if self.base_learner is None:
+            if self.max_order < 0:
+                raise ValueError(f"max_order must be non-negative, got {self.max_order!r}.")
+            K = min(self.max_order, data.X.shape[1])
+            return MonomialOracle(data, K, [cost(k) for k in range(K + 1)])
+        if not isinstance(self.base_learner, str):
+            return LearnerOracle(data, self.base_learner, clone, cost(1))
+        if self.base_learner != "precomputed":
+            raise ValueError(f"base_learner must be None, 'precomputed' or a classifier, got {self.base_learner!r}.")
+        return MatrixOracle(data, data.X, cost(1), cost(0))
+
+    def _collect(self, training: Training, fits: list[tuple[list[Column], NDArray, Any]], targets: list[int]) -> None:
+        """Rules and weights of all problems, largest weights first, and the figures of the solves."""
+        rules, weights, problem = [], [], []
+        for index, (columns, lam, _) in enumerate(fits):
+            for k in np.argsort(-lam, kind="stable"):
+                if lam[k] > 0:
+                    rules.append(self._rule(columns[k], targets[index], training))
+                    weights.append(float(lam[k]))
+                    problem.append(index)
+        self.rules_, self.weights_, self.rule_problem_ = rules, np.array(weights), np.array(problem)
+        self.n_rules_ = len(rules)
+        self.class_share_ = np.bincount(training.codes, training.weight) / training.weight.sum()
+        self.results_ = [result for _, _, result in fits]
+        self.objective_ = float(sum(result.objective for result in self.results_))
+        self.lower_bound_ = float(sum(self._bound_of(result) for result in self.results_))
+        self.n_iter_ = int(sum(result.n_iter for result in self.results_))
+        self.history_ = tuple(step for result in self.results_ for step in result.history)
+        stopped = [result.status for result in self.results_ if result.status is not Status.OPTIMAL]
+        self.status_ = stopped[0] if stopped else Status.OPTIMAL
+
+    def _rule(self, column: Column, target: int, training: Training) -> Rule | GivenRule:
+        key = column.key
+        if isinstance(key, Fitted):
+            return GivenRule(type(key.learner).__name__, learner=key.learner)
+        if isinstance(key, int):
+            return GivenRule(f"column {key}", column=key)
+        if not isinstance(key, Monomial):
+            return GivenRule(f"always {int(column.h[0]):+d}", constant=int(column.h[0]), order=0)
+        label = self.classes_[target]
+        if key.sign < 0:
+            label = self.classes_[0] if self.classes_.size == 2 else f"not {label}"
+        condition = condition_of(key, self.attributes_)
+        covered = condition.holds(training.table)
+        right = covered & ((training.codes == target) == (key.sign > 0))
+        return Rule(condition, key.sign, label, float(training.weight @ covered), float(training.weight @ right))
+
+    def decision_function(self, X: Any) -> NDArray[np.float64]:
+        """Weighted votes: (n,) for two classes (positive means ``classes_[1]``), (n, k) otherwise.
+
+        A tie of two classes goes to the larger one in the training data. Ties of several are decided by the training
+        records of the rules (how often each was right), then by the sizes of the classes.
+        """
+        check_is_fitted(self)
+        if self.base_learner is not None:
+            data: Any = validate_data(self, X, reset=False, dtype=np.float64)
+            n = data.shape[0]
+        else:
+            data, _ = read_table(self, X, reset=False)
+            n = len(data[0])
+        scores = np.zeros((n, len(self.results_)))
+        records = np.zeros_like(scores)
+        for rule, weight, problem in zip(self.rules_, self.weights_, self.rule_problem_):
+            votes = weight * rule.votes(data)
+            scores[:, problem] += votes
+            records[:, problem] += votes * rule.reliability
+        if self.classes_.size > 2:
+            return scores + 1e3 * TIE * records + TIE * self.class_share_
+        larger = TIE if self.class_share_[1] >= self.class_share_[0] else -TIE
+        return np.where(np.abs(scores[:, 0]) < TIE, larger, scores[:, 0])
+
+    def predict(self, X: Any) -> NDArray:
+        """The class with more votes."""
+        scores = self.decision_function(X)
+        index = scores.argmax(axis=1) if scores.ndim == 2 else (scores > 0).astype(int)
+        return self.classes_[index]
+
+    def export_text(self) -> str:
+        """The model as a text: points of each rule, what it votes for, when it applies, its training record."""
+        check_is_fitted(self)
+        if self.classes_.size == 2:
+            otherwise = self.classes_[int(self.class_share_[1] >= self.class_share_[0])]
+            return two_class_text(self.rules_, self.weights_.tolist(), self.classes_.tolist(), otherwise)
+        groups = []
+        for problem, label in enumerate(self.classes_):
+            mine = np.flatnonzero(self.rule_problem_ == problem)
+            groups.append((label, [self.rules_[k] for k in mine], self.weights_[mine].tolist()))
+        return many_class_text(groups)
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = self.base_learner is None
+        tags.input_tags.categorical = self.base_learner is None
+        return tags
