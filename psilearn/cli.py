@@ -25,6 +25,10 @@ app = typer.Typer(
 #: The base class of all usage errors; typer exports only its heirs.
 USAGE_ERROR: Any = typer.BadParameter.__bases__[0]
 
+#: How some versions of typer report Ctrl-C.
+CTRL_C = 130
+INTERRUPTED = "Interrupted; nothing was written."
+
 DataFile = Annotated[Path | None, typer.Argument(help="CSV, TSV, Parquet or ARFF file; without one, embedded data.")]
 Target = Annotated[str | None, typer.Option(help="Column of the labels.")]
 Drop = Annotated[list[str] | None, typer.Option(help="Column to leave out; may be given several times.")]
@@ -275,9 +279,9 @@ def main() -> None:
     try:
         status = app(standalone_mode=False)
     except (typer.Abort, KeyboardInterrupt):
-        _fail("Interrupted; nothing was written.", 1)
+        _fail(INTERRUPTED, 1)
     except typer.Exit as stop:
-        sys.exit(stop.exit_code)
+        status = stop.exit_code
     except USAGE_ERROR as error:
         _fail(f"{error.format_message().rstrip('.')}. See psilearn --help.", 2)
     except TableError as error:
@@ -285,6 +289,8 @@ def main() -> None:
     except BrokenPipeError:
         sys.stderr.close()
         sys.exit(1)
+    if status == CTRL_C:
+        _fail(INTERRUPTED, 1)
     sys.exit(status if isinstance(status, int) else 0)
 
 

@@ -190,19 +190,20 @@ def understand(frame: pd.DataFrame, target: str | None = None, drop: Sequence[st
     rows = np.flatnonzero(frame.index.isin(labels.index)) + 1
     frame = frame.loc[labels.index].reset_index(drop=True)
     labels = labels.reset_index(drop=True)
-    columns = []
+    columns, used = [], {}
     for name in frame.columns.drop(target):
         left_out = "left out" if name in drop or name.startswith("meta_") else None
         column, values = _column(name, frame[name], left_out)
         columns.append(column)
-        frame[name] = values
+        if column.is_used:
+            used[name] = values
     notes += [f"Column '{shown(c.name)}': {c.note}" for c in columns if c.note]
-    features = [c.name for c in columns if c.is_used]
-    if not features:
+    if not used:
         raise TableError("No column is left to learn from: " + (" ".join(notes[:3]) or "the table has only labels."))
+    frame = pd.DataFrame(used)
     notes += _leaks(frame, labels, columns)
     counts = {str(k): int(v) for k, v in labels.value_counts().items()}
-    return Understanding(frame[features], labels, target, tuple(columns), counts, tuple(notes), rows)
+    return Understanding(frame, labels, target, tuple(columns), counts, tuple(notes), rows)
 
 
 def _labels(column: pd.Series, notes: list[str]) -> pd.Series:

@@ -275,11 +275,11 @@ def test_closed_pipe_is_quiet(csv, tmp_path, psilearn):
     big = tmp_path / "big.csv"
     pd.concat([pd.read_csv(csv)] * 500).to_csv(big, index=False)
     command = [*COMMAND, "predict", str(tmp_path / "m"), str(big)]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    process.stdout.read(10)
-    process.stdout.close()
-    assert process.stderr.read() == b""
-    assert process.wait(timeout=60) == 1
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        process.stdout.read(10)
+        process.stdout.close()
+        assert process.stderr.read() == b""
+        assert process.wait(timeout=60) == 1
 
 
 def test_large_table_within_the_budget(psilearn, tmp_path):

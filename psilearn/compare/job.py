@@ -171,6 +171,8 @@ def compare(
     wanted = [m for m in methods if not settings.methods or m.key in settings.methods]
     outcomes: list[Outcome] = []
     not_run: list[tuple[Method, str]] = []
+    # Cheap methods first: one that overruns its share must not starve them.
+    wanted.sort(key=lambda m: m.share)
     for at, method in enumerate(wanted):
         left = deadline - time.perf_counter()
         if left <= 0:
@@ -184,6 +186,7 @@ def compare(
         else:
             not_run.append((method, outcome))
     progress("done", 1.0)
+    outcomes.sort(key=lambda o: methods.index(o.method))
     return Comparison(data, settings, splits, outcomes, not_run, time.perf_counter() - start)
 
 

@@ -69,24 +69,31 @@ def against(outcome: Outcome, other: Outcome) -> tuple[int, int, float]:
 
 
 def verdict(comparison: Comparison) -> str:
-    """Say in a sentence or two whether robustness pays on this table."""
-    robust = [o for o in comparison.outcomes if o.method.is_robust]
-    svm = comparison.outcome("svm-l2")
+    """Say in a few sentences whether robustness pays on this table."""
     if not comparison.outcomes:
         return "No method finished within the budget."
-    best = comparison.best
-    text = f"Smallest test error: {best.method.label}, {100 * best.error:.1f}% of {best.wrong.size} rows."
-    if svm is None or not robust:
-        return text
-    champion = min(robust, key=lambda o: o.error)
-    gained, lost, p = against(champion, svm)
+    best = [o for o in comparison.outcomes if o.error == comparison.best.error]
+    names = ", ".join(o.method.label for o in best[:3]) + (" and others" if len(best) > 3 else "")
+    parts = [f"Smallest test error: {names}, {100 * best[0].error:.1f}% of {_rows(best[0].wrong.size)}."]
+    robust = [o for o in comparison.outcomes if o.method.is_robust]
+    svm = comparison.outcome("svm-l2")
+    if robust and svm is not None:
+        parts.append(_against_the_svm(min(robust, key=lambda o: o.error), svm))
+    found = [(counts, o) for o in robust if (counts := flips_found(comparison, o)) is not None]
+    if found:
+        (hits, refused, flips), outcome = max(found, key=lambda f: f[0][0] / max(f[0][1], f[0][2]))
+        parts.append(f"{outcome.method.label} refused {refused} labels, {hits} of them among the {flips} flipped ones.")
+    return " ".join(parts)
+
+
+def _against_the_svm(robust: Outcome, svm: Outcome) -> str:
+    gained, lost, p = against(robust, svm)
     if gained == lost:
-        return f"{text} {champion.method.label} and the SVM make equally many errors."
-    better = gained > lost
+        return f"{robust.method.label} and the SVM make equally many errors."
     size = "a difference chance alone can explain" if p > 0.05 else "more than chance explains"
     return (
-        f"{text} Against the SVM, {champion.method.label} gets {_rows(abs(gained - lost))} "
-        f"{'more' if better else 'fewer'} right ({size}, p = {p:.2g})."
+        f"Against the SVM, {robust.method.label} gets {_rows(abs(gained - lost))} "
+        f"{'more' if gained > lost else 'fewer'} right ({size}, p = {p:.2g})."
     )
 
 

@@ -15,6 +15,9 @@ from ..estimators.base import MarginEstimator
 from ..estimators.path import regularization_path
 from .methods import Context, Method
 
+#: How many times a later one the first fold is assumed to take.
+START_UP = 3.0
+
 
 @dataclass(frozen=True)
 class Tuning:
@@ -70,18 +73,20 @@ def tune(method: Method, X: Any, y: NDArray, folds: int, context: Context, secon
 def _along_paths(
     estimator: MarginEstimator, X: NDArray, y: NDArray, parts: list[Any], values: list[float], deadline: float
 ) -> dict[float, float]:
-    """Errors by warm-started paths; the time of the first fold decides how many values can be afforded."""
+    """Errors by warm-started paths; the time of a fold decides how many values the next ones can afford."""
     wrong = {v: 0 for v in values}
-    start = time.perf_counter()
     for at, (train, test) in enumerate(parts):
+        start = time.perf_counter()
         path = regularization_path(estimator, X[train], y[train], values)
         for value, W, b in zip(path.Cs, path.coefs, path.intercepts):
             F = X[test] @ W.T + b
             codes = (F[:, 0] > 0).astype(int) if F.shape[1] == 1 else F.argmax(axis=1)
             wrong[float(value)] += int(np.sum(path.classes[codes] != y[test]))
-        if at == 0:
-            pace = time.perf_counter() - start
-            room = int(len(values) * (deadline - time.perf_counter()) / max(pace * (len(parts) - 1), 1e-9))
+        folds_left = len(parts) - at - 1
+        if folds_left:
+            # The first fold also pays for imports and compiled code being loaded.
+            pace = (time.perf_counter() - start) / (START_UP if at == 0 else 1)
+            room = int(len(values) * (deadline - time.perf_counter()) / max(pace * folds_left, 1e-9))
             values = values[: max(1, room)]
     return {v: wrong[v] / len(y) for v in values}
 

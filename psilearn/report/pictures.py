@@ -131,8 +131,8 @@ def bounds(comparison: Comparison) -> list[dict[str, Any]]:
             out.append(
                 {
                     "title": outcome.method.label,
-                    "seconds": _numbers(np.array([s[0] for s in history])),
-                    "objective": _numbers(np.array([s[1] for s in history])),
+                    "seconds": [float(s[0]) for s in history],
+                    "objective": [float(s[1]) for s in history],
                     "bound": [float(s[2]) if math.isfinite(s[2]) else None for s in history],
                 }
             )

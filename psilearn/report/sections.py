@@ -97,7 +97,7 @@ def methods_section(comparison: Comparison) -> str:
     )
     return (
         flips
-        + table(head, rows, caption, (1, 4, 5, 6, 8), (3, 7, 9))
+        + table(head, rows, caption, (1, 4, 5, 6, 8), (3, 7))
         + "".join(f'<p class="note">{n}</p>' for n in notes)
         + caution
         + f"<details><summary>What the methods are</summary><dl>{says}</dl></details>"
@@ -117,7 +117,7 @@ def _method_row(comparison: Comparison, o: Outcome, svm: Outcome | None, best: f
     versus = ""
     if svm is not None and svm is not o:
         gained, lost, p = against(o, svm)
-        versus = f"+{gained} −{lost}, p = {p:.2g}"
+        versus = f"+{gained} −{lost}, p = {p:.1g}"
     tuned = f"{text(o.method.parameter)} = {o.tuning.best:g}" if o.tuning.values else ""
     mark = ' class="best"' if o.error == best else ""
     return [
