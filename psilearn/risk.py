@@ -150,6 +150,10 @@ class LocalRisk:
         """Looks at the near samples, in units of a pass over all."""
         return self.risk.passes * self.cost
 
+    def release(self) -> None:
+        """Give back the copy of the near samples; multipliers of cuts need only their codes."""
+        self.risk.X = self.risk.X[:0]
+
     def look(self, v: Array) -> Look:
         """One pass over the near samples; the last score carries the linear part."""
         here = self.risk.look(v)

@@ -11,7 +11,7 @@ from psilearn.losses import Hinge, RejectHinge, TruncatedHinge
 from psilearn.penalties import Penalty
 from psilearn.problem import Problem
 from psilearn.result import Status
-from psilearn.solvers import l1
+from psilearn.solvers import columns, l1
 from psilearn.solvers.base import Options
 from psilearn.spaces import KernelSpace, LinearSpace
 
@@ -146,3 +146,24 @@ def test_refusals_say_why():
     assert l1.refuses(problem) is None
     assert "linear space" in l1.refuses(replace(problem, space=KernelSpace(X @ X.T)))
     assert "convex" in l1.refuses(replace(problem, loss=TruncatedHinge(0.0)))
+
+
+def test_columns_are_generated_until_the_whole_problem_is_solved():
+    rng = np.random.default_rng(10)
+    for k in (2, 3):
+        y = rng.integers(0, k, 40)
+        y[:k] = np.arange(k)
+        X = rng.normal(size=(40, 300))
+        X[:, :3] += y[:, None]
+        for data in (X, sp.csr_matrix(np.where(np.abs(X) > 1, X, 0.0))):
+            penalty = Penalty(l1=rng.random((1 if k == 2 else k, 300)) + 0.5)
+            problem = Problem(LinearSpace(data), y, k, RejectHinge(0.2), penalty, 0.3, np.ones(40))
+            result = columns.solve(problem, TIGHT, None, inner=l1.solve)
+            check(problem, result)
+            assert columns.solve(problem, TIGHT, result, inner=l1.solve).n_iter <= result.n_iter
+
+
+def test_columns_need_a_penalty_on_every_coefficient():
+    X, y = two_gaussians(np.random.default_rng(11), 20, 3)
+    assert columns.refuses(machine(X, y)) is None
+    assert "every coefficient" in columns.refuses(machine(X, y, penalty=Penalty(l1=np.array([[1.0, 0.0, 1.0]]))))

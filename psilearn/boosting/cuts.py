@@ -33,19 +33,27 @@ class PairCuts:
         Valid cuts, or those printed.
     per_observation : int
         At most so many cuts of one observation are returned by one call, the most violated first.
+    max_cuts : int
+        At most so many cuts are returned by one call.
     hamming_factor : float
         Of an observation's violated cuts, only those with a Hamming distance below this factor of the smallest one
         are admitted; inf admits all. (They return in later calls if they stay violated.)
     """
 
     def __init__(
-        self, data: Observations, symmetric: bool = True, per_observation: int = 3, hamming_factor: float = np.inf
+        self,
+        data: Observations,
+        symmetric: bool = True,
+        per_observation: int = 3,
+        hamming_factor: float = np.inf,
+        max_cuts: int = 300,
     ) -> None:
         self.positive = np.flatnonzero(data.y > 0)
         self.negative = np.flatnonzero(data.y < 0)
         self.symmetric = symmetric
         self.per_observation = per_observation
         self.hamming_factor = hamming_factor
+        self.max_cuts = max_cuts
         self.rows = data.X.astype(np.float32)
         self.dtype = np.float64 if self.positive.size * self.negative.size <= _SINGLE else np.float32
 
@@ -69,9 +77,11 @@ class PairCuts:
                 violation -= (answers[block] == 0).astype(self.dtype) @ wrong_right
             largest = max(largest, float(violation.max(initial=0.0)))
             found.append(self._select(block, violation, tol))
-        return np.concatenate([f[0] for f in found]), np.concatenate([f[1] for f in found]), largest
+        i, j, amount = (np.concatenate(parts) for parts in zip(*found))
+        most = np.argsort(-amount, kind="stable")[: self.max_cuts]
+        return i[most], j[most], largest
 
-    def _select(self, block: NDArray, violation: NDArray, tol: float) -> tuple[NDArray, NDArray]:
+    def _select(self, block: NDArray, violation: NDArray, tol: float) -> tuple[NDArray, NDArray, NDArray]:
         """The most violated cuts of each row and of each column of a block, as observation indices."""
         if np.isfinite(self.hamming_factor):
             distance = self._distances(block)
@@ -87,7 +97,7 @@ class PairCuts:
             else:
                 chosen[:] = True
         i, j = np.nonzero(chosen & (violation > tol))
-        return block[i], self.negative[j]
+        return block[i], self.negative[j], violation[i, j]
 
     def _distances(self, block: NDArray) -> NDArray:
         a, b = self.rows[block], self.rows[self.negative]

@@ -109,6 +109,9 @@ def solve(
     n_columns: int = 30,
     per_observation: int = 1,
     hamming_factor: float = 1.5,
+    max_cuts: int = 300,
+    max_margins: int = 300,
+    patience: int = 4,
     max_iter: int = 10_000,
     time_limit: float = math.inf,
     on_step: Callable[[int, float, float, float], None] | None = None,
@@ -136,20 +139,22 @@ def solve(
         raise ValueError(f"cuts must be one of {CUTS}, got {cuts!r}.")
     if not 0 < rho <= 1:
         raise ValueError(f"rho must lie in (0, 1], got {rho!r}.")
-    run = _Run(data, oracle, rho, cuts == "valid", min_cost, tol, n_columns, Clock(time_limit))
-    separation = PairCuts(data, cuts == "valid", per_observation, hamming_factor)
+    run = _Run(data, oracle, rho, cuts == "valid", min_cost, tol, n_columns, patience, Clock(time_limit))
+    separation = PairCuts(data, cuts == "valid", per_observation, hamming_factor, max_cuts)
     status, n_iter = Status.ITERATION_LIMIT, 0
     while n_iter < max_iter:
         n_iter += 1
+        run.drop_idle()
         if not run.solve_master():
             status = Status.TIME_LIMIT
             break
         n_new = run.price()
         n_cuts = run.separate(separation)
+        n_margins = run.add_margins(max_margins)
         run.clock.note(run.objective, run.lower_bound)
         if on_step is not None:
             on_step(n_iter, run.objective, run.reduced_cost, run.violation)
-        if n_new + n_cuts == 0:
+        if n_new + n_cuts + n_margins == 0:
             proved = run.reduced_cost >= -2 * tol
             status = Status.OPTIMAL if proved else Status.TIME_LIMIT if run.clock.is_over else Status.STALLED
             break
@@ -171,14 +176,17 @@ class _Run:
         min_cost: float,
         tol: float,
         n_columns: int,
+        patience: int,
         clock: Clock,
     ) -> None:
         self.data, self.oracle, self.rho, self.symmetric = data, oracle, rho, symmetric
         self.min_cost, self.tol, self.n_columns, self.clock = min_cost, tol, n_columns, clock
+        self.patience = patience
         self.master = RelaxationMaster(data, rho, symmetric)
         self.known: dict[bool, set] = {True: set(), False: set()}
         self._add(oracle.constants(), votes=True)
         self.point: Point
+        self.lacking: NDArray[np.float64]
         self.objective, self.lower_bound = math.inf, -math.inf
         self.reduced_cost, self.violation, self.n_nodes = -math.inf, math.inf, 0
 
@@ -188,6 +196,11 @@ class _Run:
             self.master.add_columns(fresh, votes)
             self.known[votes] |= {column.key for column in fresh}
         return len(fresh)
+
+    def drop_idle(self) -> None:
+        """Keep the master small."""
+        for column, votes in self.master.drop_idle(self.patience):
+            self.known[votes].discard(column.key)
 
     def solve_master(self) -> bool:
         """Solve the master and recompute z from a feasible (lambda, s, xi); False if the time is over."""
@@ -199,6 +212,7 @@ class _Run:
         mu[votes] /= mu[votes].sum()
         margins = self.data.y * (self.master.H[:, votes] @ mu[votes])
         xi = np.maximum(point.xi, (self.rho - margins) / (1.0 + self.rho))
+        self.lacking = xi - point.xi
         self.point = Point(mu, xi, point.w, point.v, point.alpha, True)
         self.objective = float(self.data.weight @ xi + self.master.costs @ mu)
         return True
@@ -223,6 +237,11 @@ class _Run:
             bound = dual_value(self.data, self.rho, point, ends) + r_vote + marking
             self.lower_bound = max(self.lower_bound, bound)
         return self._add(vote.columns, votes=True) + self._add(mark.columns, votes=False)
+
+    def add_margins(self, limit: int) -> int:
+        """Add the most violated margin constraints; return their number."""
+        most = np.argsort(-self.lacking, kind="stable")[:limit]
+        return self.master.add_margins(most[self.lacking[most] > self.tol])
 
     def separate(self, separation: PairCuts) -> int:
         """Add violated cuts; return their number."""

@@ -12,12 +12,15 @@ and its dual, which corrects (20) (there the multiplier of mu >= lambda lost its
     s.t. (1 + rho) w_i + sum {v_p : i in p} <= m_i,
          alpha + sum_i y_i h_iu w_i + sum {v_p : u in S_p} <= c_u,     sum {v_p : u in S_p} <= c_u,     w, v >= 0.
 
-The dual is what is solved: its rows are the classifiers and those observations that appear in a cut (for the others the
-first constraint is a bound on w_i), far fewer than the observations and cuts that are the rows of the primal.
+The dual is what is solved, over the parts that matter: classifiers (rows) and cuts (columns v) as they are generated,
+observations' multipliers w (columns) as their margin constraints turn out violated, and the first dual constraint as a
+row only where the bounds w_i <= m_i / (1 + rho) and v_p <= m_i do not imply it. What stays without effect is dropped.
 """
 
 from __future__ import annotations
 
+import time
+from collections.abc import Hashable
 from dataclasses import dataclass
 
 import numpy as np
@@ -54,16 +57,22 @@ class RelaxationMaster:
     def __init__(self, data: Observations, rho: float, symmetric: bool = True) -> None:
         self.data, self.rho, self.symmetric = data, rho, symmetric
         self.session = HighsSession()
-        m = data.y.size
-        self.session.add_columns(np.full(m, -rho), 0.0, data.weight / (1.0 + rho))
         self.session.add_columns([-1.0], -np.inf)
+        m = data.y.size
         self.columns: list[Column] = []
         self.votes: list[bool] = []
         self.positive = np.empty(0, np.intp)
         self.negative = np.empty(0, np.intp)
-        self._column_row: list[int] = []
+        # places in the programme: rows of classifiers and observations, columns of w and v; -1 where absent
+        self._classifier_row = np.empty(0, np.intp)
         self._observation_row = np.full(m, -1)
+        self._w_column = np.full(m, -1)
+        self._v_column = np.empty(0, np.intp)
+        self._idle_classifiers = np.empty(0, np.intp)
+        self._idle_pairs = np.empty(0, np.intp)
         self._known_pairs: set[tuple[int, int]] = set()
+        self._dropped_classifiers: set[tuple[Hashable, bool]] = set()
+        self._dropped_pairs: set[tuple[int, int]] = set()
 
     @property
     def H(self) -> NDArray[np.float64]:
@@ -84,14 +93,16 @@ class RelaxationMaster:
 
     def add_columns(self, columns: list[Column], votes: bool) -> None:
         """Add a row for each classifier, for its lambda_u (it votes) or its s_u (it only marks pairs as separated)."""
-        pairs = self.pairs()
-        rows = []
-        for column in columns:
-            reach = separates(column.h, self.data.y, pairs).astype(np.float64)
-            vote = np.append(self.data.y * column.h, 1.0) if votes else np.zeros(self.data.y.size + 1)
-            rows.append(sp.csr_matrix(np.concatenate([vote, reach])))
-        index = self.session.add_rows(sp.vstack(rows), -np.inf, [column.cost for column in columns])
-        self._column_row += index.tolist()
+        pairs, active = self.pairs(), np.flatnonzero(self._w_column >= 0)
+        rows = np.zeros((len(columns), self.session.n_cols))
+        for k, column in enumerate(columns):
+            rows[k, self._v_column] = separates(column.h, self.data.y, pairs)
+            if votes:
+                rows[k, 0] = 1.0
+                rows[k, self._w_column[active]] = (self.data.y * column.h)[active]
+        index = self.session.add_rows(sp.csr_matrix(rows), -np.inf, [column.cost for column in columns])
+        self._classifier_row = np.r_[self._classifier_row, index]
+        self._idle_classifiers = np.r_[self._idle_classifiers, np.zeros(len(columns), np.intp)]
         self.votes += [votes] * len(columns)
         self.columns += columns
 
@@ -100,44 +111,121 @@ class RelaxationMaster:
         new = [k for k, pair in enumerate(zip(positive.tolist(), negative.tolist())) if pair not in self._known_pairs]
         if not new:
             return 0
-        positive, negative = positive[new], negative[new]
+        positive, negative, n = positive[new], negative[new], len(new)
         self._known_pairs |= set(zip(positive.tolist(), negative.tolist()))
-        self._open_observations(np.union1d(positive, negative))
-        pairs = Pairs(positive, negative, np.ones(len(new)), self.symmetric)
-        reach = sp.csr_matrix(
-            np.array([separates(column.h, self.data.y, pairs) for column in self.columns], dtype=float)
-        )
-        n = len(new)
-        place, count = np.arange(n), self.session.n_rows
-        end_rows = self._observation_row[np.r_[positive, negative]]
-        ends = sp.csr_matrix((np.ones(2 * n), (end_rows, np.r_[place, place])), shape=(count, n))
-        lift = sp.csr_matrix(
-            (np.ones(len(self.columns)), (self._column_row, np.arange(len(self.columns)))),
-            shape=(count, len(self.columns)),
-        )
-        self.session.add_columns(np.full(n, -1.0), 0.0, np.inf, ends + lift @ reach)
+        pairs = Pairs(positive, negative, np.ones(n), self.symmetric)
+        entries = np.zeros((self.session.n_rows, n))
+        entries[self._classifier_row] = [separates(column.h, self.data.y, pairs) for column in self.columns]
+        has_row = np.zeros(n, dtype=bool)
+        for end in (positive, negative):
+            row = self._observation_row[end]
+            entries[row[row >= 0], np.flatnonzero(row >= 0)] = 1.0
+            has_row |= row >= 0
+        weight = self.data.weight
+        limit = np.where(has_row, np.inf, np.minimum(weight[positive], weight[negative]))
+        index = self.session.add_columns(np.full(n, -1.0), 0.0, limit, sp.csc_matrix(entries))
+        self._v_column = np.r_[self._v_column, index]
+        self._idle_pairs = np.r_[self._idle_pairs, np.zeros(n, np.intp)]
         self.positive, self.negative = np.r_[self.positive, positive], np.r_[self.negative, negative]
         return n
 
-    def _open_observations(self, touched: NDArray) -> None:
-        """Write the first dual constraint as a row for observations that have none yet."""
-        fresh = touched[self._observation_row[touched] < 0]
+    def add_margins(self, observations: NDArray) -> int:
+        """Add the multipliers w of observations whose margin constraints are violated; return their number."""
+        fresh = observations[self._w_column[observations] < 0]
         if fresh.size:
-            entries = sp.csr_matrix(
-                (np.full(fresh.size, 1.0 + self.rho), (np.arange(fresh.size), fresh)),
-                shape=(fresh.size, self.session.n_cols),
-            )
-            self._observation_row[fresh] = self.session.add_rows(entries, -np.inf, self.data.weight[fresh])
+            entries = np.zeros((self.session.n_rows, fresh.size))
+            voting = np.flatnonzero(self.votes)
+            answers = np.array([self.columns[k].h[fresh] for k in voting]).reshape(voting.size, fresh.size)
+            entries[self._classifier_row[voting]] = self.data.y[fresh] * answers
+            row = self._observation_row[fresh]
+            entries[row[row >= 0], np.flatnonzero(row >= 0)] = 1.0 + self.rho
+            upper = self.data.weight[fresh] / (1.0 + self.rho)
+            cost = np.full(fresh.size, -self.rho)
+            self._w_column[fresh] = self.session.add_columns(cost, 0.0, upper, sp.csc_matrix(entries))
+        return fresh.size
+
+    def drop_idle(self, patience: int) -> list[tuple[Column, bool]]:
+        """Drop classifiers and cuts without effect in the last ``patience`` solves; return the classifiers.
+
+        What was dropped once and came back is kept for good, so that the method ends.
+        """
+        gone = [
+            k for k in np.flatnonzero(self._idle_classifiers >= patience)
+            if (self.columns[k].key, self.votes[k]) not in self._dropped_classifiers
+        ]  # fmt: skip
+        dropped = [(self.columns[k], self.votes[k]) for k in gone]
+        self._dropped_classifiers |= {(column.key, votes) for column, votes in dropped}
+        self._delete_classifiers(np.array(gone, np.intp))
+        ends = list(zip(self.positive.tolist(), self.negative.tolist()))
+        idle = [k for k in np.flatnonzero(self._idle_pairs >= patience) if ends[k] not in self._dropped_pairs]
+        self._dropped_pairs |= {ends[k] for k in idle}
+        self._known_pairs -= {ends[k] for k in idle}
+        self._delete_pairs(np.array(idle, np.intp))
+        return dropped
+
+    def _delete_classifiers(self, gone: NDArray) -> None:
+        rows = np.sort(self._classifier_row[gone])
+        self.session.delete_rows(rows)
+        self._classifier_row = _moved_up(np.delete(self._classifier_row, gone), rows)
+        self._observation_row = _moved_up(self._observation_row, rows)
+        self._idle_classifiers = np.delete(self._idle_classifiers, gone)
+        lost = set(gone.tolist())
+        self.columns = [column for k, column in enumerate(self.columns) if k not in lost]
+        self.votes = [votes for k, votes in enumerate(self.votes) if k not in lost]
+
+    def _delete_pairs(self, gone: NDArray) -> None:
+        columns = np.sort(self._v_column[gone])
+        self.session.delete_columns(columns)
+        self._v_column = _moved_up(np.delete(self._v_column, gone), columns)
+        self._w_column = _moved_up(self._w_column, columns)
+        self._idle_pairs = np.delete(self._idle_pairs, gone)
+        self.positive, self.negative = np.delete(self.positive, gone), np.delete(self.negative, gone)
+
+    def _open_observations(self, fresh: NDArray) -> None:
+        """Write the first dual constraint of these observations as rows."""
+        local = np.full(self.data.y.size, -1)
+        local[fresh] = np.arange(fresh.size)
+        row = np.r_[local[fresh], local[self.positive], local[self.negative]]
+        column = np.r_[self._w_column[fresh], self._v_column, self._v_column]
+        entry = np.r_[np.full(fresh.size, 1.0 + self.rho), np.ones(2 * self._v_column.size)]
+        used = (row >= 0) & (column >= 0)
+        entries = sp.csr_matrix((entry[used], (row[used], column[used])), shape=(fresh.size, self.session.n_cols))
+        self._observation_row[fresh] = self.session.add_rows(entries, -np.inf, self.data.weight[fresh])
+        freed = (local[self.positive] >= 0) | (local[self.negative] >= 0)
+        self.session.change_column_bounds(self._v_column[freed], 0.0, np.inf)
+
+    def _needed_observations(self, w: NDArray, v: NDArray) -> NDArray:
+        """Observations without a row whose first dual constraint fails, or holds with equality by a bound on some v."""
+        load, largest = (1.0 + self.rho) * w, np.zeros(w.size)
+        for end in (self.positive, self.negative):
+            np.add.at(load, end, v)
+            np.maximum.at(largest, end, v)
+        fails = (load > self.data.weight + _NOISE) | (largest > self.data.weight - _NOISE)
+        return np.flatnonzero(fails & (self._observation_row < 0))
 
     def solve(self, time_limit: float = np.inf) -> Point:
-        """Solve from the last basis."""
-        answer = self.session.solve(time_limit)
-        m = self.data.y.size
+        """Solve from the last basis, adding the observations' rows that turn out to be needed."""
+        start = time.perf_counter()
+        has_w = self._w_column >= 0
+        while True:
+            answer = self.session.solve(max(0.0, time_limit - (time.perf_counter() - start)))
+            w = np.where(has_w, np.clip(answer.x[self._w_column], 0.0, None), 0.0)
+            v = np.clip(answer.x[self._v_column], 0.0, None)
+            needed = self._needed_observations(w, v)
+            if not answer.is_optimal or not needed.size:
+                break
+            self._open_observations(needed)
         dual = np.where(answer.row_dual < -_NOISE, -answer.row_dual, 0.0)
-        xi = np.clip(-answer.reduced_cost[:m], 0.0, None) / (1.0 + self.rho)
+        at_bound = np.clip(-answer.reduced_cost[self._w_column], 0.0, None) / (1.0 + self.rho)
+        xi = np.where(has_w, at_bound, 0.0)
         has_row = self._observation_row >= 0
         xi[has_row] += dual[self._observation_row[has_row]]
-        return Point(
-            dual[self._column_row], xi, np.clip(answer.x[:m], 0.0, None),
-            np.clip(answer.x[m + 1 :], 0.0, None), float(answer.x[m]), answer.is_optimal,
-        )  # fmt: skip
+        mu = dual[self._classifier_row]
+        self._idle_classifiers = np.where(mu > 0, 0, self._idle_classifiers + 1)
+        self._idle_pairs = np.where(v > 0, 0, self._idle_pairs + 1)
+        return Point(mu, xi, w, v, float(answer.x[0]), answer.is_optimal)
+
+
+def _moved_up(places: NDArray, deleted: NDArray) -> NDArray:
+    """Places after the deletion of others (sorted); -1 stays."""
+    return np.where(places >= 0, places - np.searchsorted(deleted, places), -1)

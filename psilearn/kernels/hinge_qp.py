@@ -10,8 +10,10 @@ constraint. Its rows are ``first[g] .. first[g + 1] - 1``.
 import numpy as np
 from numba import njit
 
+_MAX_STEPS = 60
 
-@njit(cache=True, nogil=True)
+
+@njit(cache=True, nogil=True, error_model="numpy")
 def dual_value(A, tau, alpha, lin, q, lower, upper):
     """Value of the Lagrangian dual at alpha >= 0 with sum_{r in g} alpha_r <= c_g, minimised over a box.
 
@@ -20,7 +22,9 @@ def dual_value(A, tau, alpha, lin, q, lower, upper):
     """
     gain = 0.0
     size = 0.0
-    v = -lin.copy()
+    v = np.empty(lin.size)
+    for l in range(lin.size):
+        v[l] = -lin[l]
     for r in range(A.shape[0]):
         gain += alpha[r] * tau[r]
         size += abs(alpha[r] * tau[r])
@@ -37,7 +41,7 @@ def dual_value(A, tau, alpha, lin, q, lower, upper):
     return gain - 1e-13 * size
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def primal_value(A, tau, first, c, lin, q, theta):
     """Objective at theta with the best xi (hard constraints are not priced)."""
     total = 0.0
@@ -56,7 +60,7 @@ def primal_value(A, tau, first, c, lin, q, theta):
     return total
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def _cholesky_solve(H, rhs):
     """Solve H x = rhs in place for symmetric positive definite H, lifting pivots that rounding made too small."""
     p = rhs.size
@@ -86,17 +90,20 @@ def _cholesky_solve(H, rhs):
         rhs[j] = s / H[j, j]
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def _direction(A, first, c, q, alpha, s, xi, beta, gap, dual_residual, target_r, target_g, dtheta, dalpha, ds, dxi):
     """Newton step towards s_r alpha_r = target_r, xi_g beta_g = target_g; gap_r is how far s_r is from its row."""
     p = q.size
     H = np.zeros((p, p))
     for l in range(p):
         H[l, l] = q[l]
-    rhs = -dual_residual
+    rhs = dtheta  # becomes the step when the system is solved
+    for l in range(p):
+        rhs[l] = -dual_residual[l]
     pooled = np.empty(p)
     for g in range(first.size - 1):
-        pooled[:] = 0.0
+        for l in range(p):
+            pooled[l] = 0.0
         weight = 0.0
         push = 0.0
         for r in range(first[g], first[g + 1]):
@@ -119,7 +126,6 @@ def _direction(A, first, c, q, alpha, s, xi, beta, gap, dual_residual, target_r,
             for m in range(l + 1):
                 H[l, m] -= kappa * pooled[l] * pooled[m]
     _cholesky_solve(H, rhs)
-    dtheta[:] = rhs
     for g in range(first.size - 1):
         weight = 0.0
         push = 0.0
@@ -138,7 +144,7 @@ def _direction(A, first, c, q, alpha, s, xi, beta, gap, dual_residual, target_r,
             dalpha[r] = target_r[r] / s[r] - alpha[r] - alpha[r] / s[r] * ds[r]
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def _step_lengths(first, c, alpha, s, xi, beta, dalpha, ds, dxi):
     """Largest primal and dual steps in (0, 1] that keep everything positive."""
     primal = 1.0
@@ -159,8 +165,8 @@ def _step_lengths(first, c, alpha, s, xi, beta, dalpha, ds, dxi):
     return primal, dual
 
 
-@njit(cache=True, nogil=True)
-def solve_hinge_qp(A, tau, first, c, lin, q, lower, upper, theta, tol, slack, cutoff, max_iter):
+@njit(cache=True, nogil=True, error_model="numpy")
+def solve_hinge_qp(A, tau, first, c, lin, q, lower, upper, theta, tol, slack, cutoff):
     """Minimise by Mehrotra's predictor-corrector method, starting near ``theta`` (overwritten).
 
     Stops when the gap between primal value and dual bound is at most ``tol * |value| + slack`` and hard constraints
@@ -193,13 +199,14 @@ def solve_hinge_qp(A, tau, first, c, lin, q, lower, upper, theta, tol, slack, cu
             alpha[r] = 0.5 * price / width
     dtheta, dalpha, ds, dxi = np.empty(p), np.empty(n_rows), np.empty(n_rows), np.empty(n_groups)
     target_r, target_g, gap = np.empty(n_rows), np.empty(n_groups), np.empty(n_rows)
-    best, best_alpha = -np.inf, alpha.copy()
+    best, best_alpha = -np.inf, np.zeros(n_rows)
     residual = np.empty(p)
-    for _ in range(max_iter):
+    for _ in range(_MAX_STEPS):
         bound = dual_value(A, tau, alpha, lin, q, lower, upper)
         if bound > best:
             best = bound
-            best_alpha[:] = alpha
+            for r in range(n_rows):
+                best_alpha[r] = alpha[r]
         value = primal_value(A, tau, first, c, lin, q, theta)
         broken = 0.0
         mu = 0.0
@@ -225,8 +232,10 @@ def solve_hinge_qp(A, tau, first, c, lin, q, lower, upper, theta, tol, slack, cu
         for r in range(n_rows):
             for l in range(p):
                 residual[l] -= alpha[r] * A[r, l]
-        target_r[:] = 0.0
-        target_g[:] = 0.0
+        for r in range(n_rows):
+            target_r[r] = 0.0
+        for g in range(n_groups):
+            target_g[g] = 0.0
         _direction(A, first, c, q, alpha, s, xi, beta, gap, residual, target_r, target_g, dtheta, dalpha, ds, dxi)
         primal, dual = _step_lengths(first, c, alpha, s, xi, beta, dalpha, ds, dxi)
         mu_affine = 0.0
@@ -268,7 +277,7 @@ def solve_hinge_qp(A, tau, first, c, lin, q, lower, upper, theta, tol, slack, cu
     return best, best_alpha
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def assemble(rows, kinks, coef, floor, extra_rows, extra_tau, extra_cost):
     """Write a convex node as groups of rows: returns (A, tau, first, c).
 
@@ -294,13 +303,15 @@ def assemble(rows, kinks, coef, floor, extra_rows, extra_tau, extra_cost):
             c[g] = np.inf if hard else coef[i, m]
             first[g + 1] = first[g] + n_rivals
             for r in range(n_rivals):
-                A[first[g] + r] = rows[i, r]
                 tau[first[g] + r] = floor[i] if hard else kinks[i, m]
+                for l in range(p):
+                    A[first[g] + r, l] = rows[i, r, l]
             g += 1
     for e in range(extra_cost.size):
         c[g] = extra_cost[e]
         first[g + 1] = first[g] + 1
-        A[first[g]] = extra_rows[e]
         tau[first[g]] = extra_tau[e]
+        for l in range(p):
+            A[first[g], l] = extra_rows[e, l]
         g += 1
     return A, tau, first, c

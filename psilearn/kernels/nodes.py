@@ -31,7 +31,7 @@ class Samples(NamedTuple):
     is_l1: bool
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def _g(u, kinks, slopes):
     total = 0.0
     for m in range(kinks.size):
@@ -40,7 +40,7 @@ def _g(u, kinks, slopes):
     return total
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def margin_range(rows, i, lower, upper):
     """Range of u_i = min_r rows[i, r]'theta over the box."""
     low = np.inf
@@ -56,7 +56,7 @@ def margin_range(rows, i, lower, upper):
     return low, high
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def margin_floor(data, state, budget, spent, centre, room, i):
     """Least margin sample i can have *at the cap* where the objective is <= ``budget`` and the states hold.
 
@@ -92,19 +92,21 @@ def margin_floor(data, state, budget, spent, centre, room, i):
     return -np.inf if spent <= budget else data.t - drop
 
 
-@njit(cache=True, nogil=True)
-def envelope(low, high, kinks, slopes, t, cap, out_kinks, out_coef):
+@njit(cache=True, nogil=True, error_model="numpy")
+def envelope(low, high, kinks, slopes, t, cap, price, out_kinks, out_coef, i):
     """Convex envelope, on low <= u <= high with low < t <= high, of g for u >= t and cap below.
 
     The steepest line from (low, cap) to a point (x, g(x)), x in {t, kinks, high}, then g: written as hinges with kinks
-    ``out_kinks`` and coefficients ``out_coef`` (one more than g has) plus the returned constant.
+    ``out_kinks[i]`` and coefficients ``out_coef[i]`` (one more than g has) plus the returned constant, all times price.
     """
     K = kinks.size
-    out_kinks[:K] = kinks
-    out_kinks[K] = t
-    out_coef[:] = 0.0
+    for m in range(K):
+        out_kinks[i, m] = kinks[m]
+        out_coef[i, m] = 0.0
+    out_kinks[i, K] = t
+    out_coef[i, K] = 0.0
     if low == -np.inf:  # only a constant lies below a bounded function on a half-line
-        return _g(high, kinks, slopes)
+        return price * _g(high, kinks, slopes)
     best_x, best_slope = t, -1.0
     for m in range(K + 2):
         x = t if m == K else (high if m == K + 1 else kinks[m])
@@ -113,19 +115,19 @@ def envelope(low, high, kinks, slopes, t, cap, out_kinks, out_coef):
         slope = (cap - _g(x, kinks, slopes)) / (x - low)
         if slope > best_slope:
             best_x, best_slope = x, slope
-    out_kinks[K] = best_x
-    out_coef[K] = best_slope
+    out_kinks[i, K] = best_x
+    out_coef[i, K] = price * best_slope
     if best_x >= high:
-        return _g(high, kinks, slopes)
+        return price * _g(high, kinks, slopes)
     for m in range(K):
         if kinks[m] > best_x:
-            out_coef[m] = slopes[m]
-            out_coef[K] -= slopes[m]
-    out_coef[K] = max(out_coef[K], 0.0)
+            out_coef[i, m] = price * slopes[m]
+            out_coef[i, K] -= price * slopes[m]
+    out_coef[i, K] = max(out_coef[i, K], 0.0)
     return 0.0
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def relax(data, lower, upper, state, budget, centre, room):
     """Decide what box and budget decide (``state`` is updated) and relax the rest.
 
@@ -134,7 +136,9 @@ def relax(data, lower, upper, state, budget, centre, room):
     """
     n, K = data.cost.size, data.kinks.size
     node_kinks, node_coef = np.zeros((n, K + 1)), np.zeros((n, K + 1))
-    floor = np.full(n, -np.inf)
+    floor = np.empty(n)
+    for i in range(n):
+        floor[i] = -np.inf
     constant = 0.0
     cheap = 0.0
     spent = 0.0
@@ -163,34 +167,34 @@ def relax(data, lower, upper, state, budget, centre, room):
             continue
         cheap += data.cost[i] * _g(high, data.kinks, data.slopes)
         if state[i] == 1:
-            node_kinks[i, :K] = data.kinks
-            node_coef[i, :K] = data.slopes
+            for m in range(K):
+                node_kinks[i, m] = data.kinks[m]
+                node_coef[i, m] = data.cost[i] * data.slopes[m]
             if data.has_jump:
                 floor[i] = data.t
         else:
-            constant += data.cost[i] * envelope(
-                low, high, data.kinks, data.slopes, data.t, data.cap, node_kinks[i], node_coef[i]
+            constant += envelope(
+                low, high, data.kinks, data.slopes, data.t, data.cap, data.cost[i], node_kinks, node_coef, i
             )
-        node_coef[i] *= data.cost[i]
     return node_kinks, node_coef, floor, constant, cheap
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def envelopes(low, cost, kinks, slopes, t, cap):
     """Kinks and coefficients, each (n, K + 1), of the convex envelopes of cost_i times the loss on [low_i, inf)."""
     n, K = low.size, kinks.size
     node_kinks, node_coef = np.zeros((n, K + 1)), np.zeros((n, K + 1))
     for i in range(n):
         if low[i] < t:
-            envelope(low[i], np.inf, kinks, slopes, t, cap, node_kinks[i], node_coef[i])
+            envelope(low[i], np.inf, kinks, slopes, t, cap, cost[i], node_kinks, node_coef, i)
         else:
-            node_kinks[i, :K] = kinks
-            node_coef[i, :K] = slopes
-        node_coef[i] *= cost[i]
+            for m in range(K):
+                node_kinks[i, m] = kinks[m]
+                node_coef[i, m] = cost[i] * slopes[m]
     return node_kinks, node_coef
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def lowest_margins(points, alive, top, rows, low):
     """Raise ``low`` to the least margins over the live vertices (t, theta): exact over their convex hull."""
     n, n_rivals, p = rows.shape
@@ -206,14 +210,18 @@ def lowest_margins(points, alive, top, rows, low):
         low[i] = max(low[i], least - 1e-9 * (1.0 + abs(least)))
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def _box_rows(lower, upper, extra_rows, extra_cost):
     """The further hinges followed by the sides of the box as hard constraints."""
     p, extra = lower.size, extra_cost.size
-    rows, tau, cost = np.zeros((extra + 2 * p, p)), np.zeros(extra + 2 * p), np.full(extra + 2 * p, np.inf)
-    rows[:extra] = extra_rows
-    cost[:extra] = extra_cost
+    rows, tau, cost = np.zeros((extra + 2 * p, p)), np.zeros(extra + 2 * p), np.empty(extra + 2 * p)
+    for e in range(extra):
+        cost[e] = extra_cost[e]
+        for l in range(p):
+            rows[e, l] = extra_rows[e, l]
     for l in range(p):
+        cost[extra + 2 * l] = np.inf
+        cost[extra + 2 * l + 1] = np.inf
         rows[extra + 2 * l, l] = 1.0
         tau[extra + 2 * l] = lower[l]
         rows[extra + 2 * l + 1, l] = -1.0
@@ -221,7 +229,7 @@ def _box_rows(lower, upper, extra_rows, extra_cost):
     return rows, tau, cost
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def _shrink(A, tau, alpha, q, lower, upper, constant, budget, centre):
     """Tighten the box by strong convexity; writes the centre of the ball and returns the dual value D.
 
@@ -251,7 +259,7 @@ def _shrink(A, tau, alpha, q, lower, upper, constant, budget, centre):
     return D
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def bound_node(data, lower, upper, state, budget, cutoff, tol, centre, dual, theta, violation):
     """Bound a node from below; tightens ``lower``, ``upper``, ``state`` and the ball (``centre``, ``dual``) in place.
 
@@ -278,7 +286,7 @@ def bound_node(data, lower, upper, state, budget, cutoff, tol, centre, dual, the
         further, further_tau, further_cost = _box_rows(lower, upper, data.extra_rows, data.extra_cost)
         A, tau, first, c = assemble(data.rows, node_kinks, node_coef, floor, further, further_tau, further_cost)
         value, alpha = solve_hinge_qp(
-            A, tau, first, c, np.zeros(p), data.q, lower, upper, theta, 0.0, tol, cutoff - constant, 50
+            A, tau, first, c, np.zeros(p), data.q, lower, upper, theta, 0.0, tol, cutoff - constant
         )
         bound = max(bound, value + constant)
         if bound >= cutoff:
@@ -286,7 +294,8 @@ def bound_node(data, lower, upper, state, budget, cutoff, tol, centre, dual, the
         found = _shrink(A, tau, alpha, data.q, lower, upper, constant, budget, trial)
         if not data.is_l1 and found > dual[0]:
             dual[0] = found
-            centre[:] = trial
+            for l in range(p):
+                centre[l] = trial[l]
         if budget - dual[0] > 0.8 * room:
             break
     for i in range(state.size):

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-FREE, IN, OUT, GONE = 0, 1, 2, 3
+FREE, IN, OUT, GONE, TOP = 0, 1, 2, 3, 4
 #: For functions that only kernels call: no wrapper for Python, which would double the time to compile.
 inner: Any = partial(njit, cache=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)()
 kernel = njit(cache=True, error_model="numpy", nogil=True)
@@ -39,12 +39,19 @@ def loss_value(u, knots, slopes, t, cap, slack):
 
 
 @inner
+def top_margin(knots, t):
+    """Margin from which on nothing is paid."""
+    return max(knots[0], t) if knots.size > 0 else t
+
+
+@inner
 def fill_piece(i, state, low, high, cost, knots, slopes, t, cap, tau, vert, count, const):
     """Write the pieces of one sample.
 
-    IN pays cost * g(u) and obeys u >= t. OUT pays cost * cap and obeys u <= t. GONE pays cost * cap and obeys nothing.
-    FREE pays the convex envelope of the loss on [low, high]: the line from (low, cap) that touches the graph of g as
-    far down as possible, at v in {t, the knots above t, high}, and g to the right of v.
+    TOP pays nothing and obeys u >= the first knot. IN pays cost * g(u) and obeys u >= t. OUT pays cost * cap and
+    obeys u <= t. GONE pays cost * cap and obeys nothing. FREE pays the convex envelope of the loss on [low, high]:
+    the line from (low, cap) that touches the graph of g as far down as possible, at v in {t, the knots above t,
+    high}, and g to the right of v.
     """
     if state == FREE and low >= t:
         state = IN
@@ -60,6 +67,9 @@ def fill_piece(i, state, low, high, cost, knots, slopes, t, cap, tau, vert, coun
     vert[i, 0] = 0.0
     const[i] = 0.0
     m = 0
+    if state == TOP:
+        count[i], tau[i, 0], vert[i, 1] = 1, top_margin(knots, t), np.inf
+        return
     if state == IN:
         for k in range(knots.size):
             if knots[k] > t:

@@ -23,7 +23,21 @@ from numpy.typing import NDArray
 
 from .ascent import CUT_OFF, Basis, Terms, ascend, clear, copy, dot
 from .lp_ascent import Tableau, lp_ascend
-from .pieces import FREE, GONE, IN, OUT, convex_value, dual_gain, fill_piece, inner, kernel, loss_value, piece_value
+from .pieces import (
+    FREE,
+    GONE,
+    IN,
+    OUT,
+    TOP,
+    convex_value,
+    dual_gain,
+    fill_piece,
+    inner,
+    kernel,
+    loss_value,
+    piece_value,
+    top_margin,
+)
 
 #: Part of the incumbent value that rounding errors of a bound never reach.
 ROUNDING = 1e-10
@@ -33,7 +47,8 @@ _NODES, _FALSE_PROOF, _LOCAL_SEARCHES = 0, 1, 2
 
 
 class Model(NamedTuple):
-    """The scaled problem: rows a_i = y_i x_i, labels, costs, distances between samples, and the loss."""
+    """The scaled problem: rows a_i = y_i x_i, labels, costs, distances between samples, the loss, the power of the
+    norm, and the states that every solution must respect (FREE, IN or TOP)."""
 
     a: NDArray[np.float64]
     y: NDArray[np.float64]
@@ -44,6 +59,7 @@ class Model(NamedTuple):
     t: float
     cap: float
     norm: int
+    given: NDArray[np.int8]
 
 
 class Pool(NamedTuple):
@@ -182,9 +198,14 @@ def true_value(model, w, u):
 
 @kernel
 def offer(model, best, w, b, u):
-    """Make (w, b) the incumbent if it is better; returns whether it is."""
+    """Make (w, b) the incumbent if it is better and respects the given states; returns whether it did."""
     value = true_value(model, w, u)
     if value < best.value[0]:
+        for i in range(u.size):
+            if model.given[i] == IN and u[i] < model.t - FEASIBLE:
+                return False
+            if model.given[i] == TOP and u[i] < top_margin(model.knots, model.t) - FEASIBLE:
+                return False
         best.value[0] = value
         best.b[0] = b
         copy(w, best.w)
@@ -203,7 +224,7 @@ def local_search(model, best, work, u):
     for _ in range(10):
         for i in range(u.size):
             capped = u[i] < model.t - FEASIBLE or convex_value(u[i], model.knots, model.slopes) > model.cap
-            work.state[i] = GONE if capped else IN
+            work.state[i] = model.given[i] if model.given[i] != FREE else (GONE if capped else IN)
         value, flag = solve_node(model, work, best.value[0])
         if flag == CUT_OFF or value >= previous:
             return

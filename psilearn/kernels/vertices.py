@@ -13,7 +13,7 @@ import numpy as np
 from numba import njit
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def slacks(points, alive, top, h, h0, out):
     """Write h'z_v - h_0 of the live vertices to ``out``, +inf for dead ones."""
     D = points.shape[1]
@@ -27,7 +27,7 @@ def slacks(points, alive, top, h, h0, out):
             out[v] = np.inf
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def safe_relaxation(points, slack, top, h, h0, step, tries):
     """Return the least of ``step, 2 step, ...`` by which to relax a cut so that no vertex lies within step/2 of it.
 
@@ -52,7 +52,7 @@ def safe_relaxation(points, slack, top, h, h0, step, tries):
     return -1.0
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def count_crossings(neighbour, alive, slack, top):
     """Number of edges a cut crosses: the number of vertices it creates."""
     count = 0
@@ -65,26 +65,26 @@ def count_crossings(neighbour, alive, slack, top):
     return count
 
 
-@njit(cache=True, nogil=True)
-def _same_ridge(a, drop_a, b, drop_b):
-    """Whether two sorted facet lists agree once one facet is dropped from each."""
+@njit(cache=True, nogil=True, error_model="numpy")
+def _same_ridge(tight, v, drop_v, w, drop_w):
+    """Whether the sorted facet lists of two vertices agree once one facet is dropped from each."""
     i = 0
     j = 0
-    D = a.size
+    D = tight.shape[1]
     while True:
-        if i == drop_a:
+        if i == drop_v:
             i += 1
-        if j == drop_b:
+        if j == drop_w:
             j += 1
         if i >= D or j >= D:
             return i >= D and j >= D
-        if a[i] != b[j]:
+        if tight[v, i] != tight[w, j]:
             return False
         i += 1
         j += 1
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def _link(tight, neighbour, fresh, n_fresh, codes, table):
     """Join the new vertices to one another along the new facet (the last, in sorted order). False on a contradiction.
 
@@ -92,7 +92,8 @@ def _link(tight, neighbour, fresh, n_fresh, codes, table):
     """
     D = tight.shape[1]
     mask = table.shape[0] - 1
-    table[:] = -1
+    for slot in range(table.shape[0]):
+        table[slot] = -1
     for index in range(n_fresh):
         v = fresh[index]
         code = np.uint64(0)
@@ -103,7 +104,7 @@ def _link(tight, neighbour, fresh, n_fresh, codes, table):
             place = np.int64(key & np.uint64(mask))
             while table[place] >= 0:
                 w, e = table[place] // D, table[place] % D
-                if _same_ridge(tight[v], d, tight[w], e):
+                if _same_ridge(tight, v, d, w, e):
                     if neighbour[w, e] != -2:
                         return False
                     neighbour[w, e] = v
@@ -115,7 +116,7 @@ def _link(tight, neighbour, fresh, n_fresh, codes, table):
     return True
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def apply_cut(points, tight, neighbour, alive, slack, top, free, n_free, facet, vertical, codes, table, fresh):
     """Cut by the new facet number ``facet`` given the slacks of all vertices.
 
@@ -181,7 +182,7 @@ def apply_cut(points, tight, neighbour, alive, slack, top, free, n_free, facet, 
     return top, n_free, n_fresh, ok
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def is_complete(points, tight, neighbour, alive, top, H, h0, n_facets, tol):
     """Re-check a list of vertices: feasible, on their facets, and closed under edges.
 
@@ -221,18 +222,18 @@ def is_complete(points, tight, neighbour, alive, top, H, h0, n_facets, tol):
             for e in range(D):
                 if neighbour[w, e] == v:
                     back = e
-            if back < 0 or not _same_ridge(tight[v], d, tight[w], back):
+            if back < 0 or not _same_ridge(tight, v, d, w, back):
                 return broken, off, False
     return broken, off, True
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def vertical_facet(H, f):
     """Whether an inequality does not bound z_0."""
     return H[f, 0] == 0.0
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def concave_part(points, index, count, rows, cost, kinks, slopes, cap, out):
     """Write -sum_i cost_i (g(u_i) - cap)_+ at some vertices, theta = z[1:], u_i = min_r rows[i, r]'theta."""
     n, n_rivals, p = rows.shape

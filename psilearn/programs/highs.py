@@ -100,6 +100,12 @@ class HighsSession:
         if index.size:
             self.model.deleteRows(index.size, index)
 
+    def delete_columns(self, columns: ArrayLike) -> None:
+        """Delete variables; later ones move up."""
+        index = np.sort(np.asarray(columns, dtype=np.int32))
+        if index.size:
+            self.model.deleteCols(index.size, index)
+
     def change_costs(self, columns: ArrayLike, cost: ArrayLike) -> None:
         """Change the linear objective of some variables."""
         index = np.atleast_1d(np.asarray(columns, dtype=np.int32))

@@ -41,16 +41,20 @@ class Outcome:
     bound: float
     status: Status
     nodes: int
+    engine: str = "psilearn"
 
 
-def make_model(reduction: Reduction, loss: Loss) -> tree.Model:
-    """Hand the scaled problem to the kernels."""
+def make_model(reduction: Reduction, loss: Loss, given: NDArray[np.int8] | None = None) -> tree.Model:
+    """Hand the scaled problem to the kernels; ``given`` states (FREE, IN or TOP) restrict the solutions."""
+    given = np.full(reduction.n, FREE, np.int8) if given is None else given
     z, y = reduction.z, reduction.y
     distance = cdist(z, z, "euclidean" if reduction.norm == 2 else "chebyshev")
     hinges = np.array(loss.hinges, dtype=np.float64).reshape(-1, 2)
     knots, slopes = np.ascontiguousarray(hinges[:, 1]), np.ascontiguousarray(hinges[:, 0])
     rows = np.ascontiguousarray(z * y[:, None])
-    return tree.Model(rows, y, reduction.cost, distance, knots, slopes, float(loss.t), float(loss.cap), reduction.norm)
+    return tree.Model(
+        rows, y, reduction.cost, distance, knots, slopes, float(loss.t), float(loss.cap), reduction.norm, given
+    )
 
 
 def make_work(model: tree.Model) -> tree.Work:
@@ -71,6 +75,18 @@ def solve_fixed(model: tree.Model, work: tree.Work, state: NDArray[np.int8], cut
     work.state[:] = state
     work.alpha[:] = 0.0
     return tree.solve_node(model, work, cutoff)
+
+
+def svm(model: tree.Model, factor: float = 1.0) -> tuple[Array, float, Array]:
+    """Scaled (v, b, margins) of the support vector machine with ``factor`` times the costs and the same penalty."""
+    n = model.y.size
+    free = np.full(n, FREE, np.int8)
+    machine = model._replace(knots=np.ones(1), slopes=np.ones(1), t=-np.inf, cap=np.inf)
+    machine = machine._replace(given=free, cost=model.cost * factor)
+    work = make_work(machine)
+    # f = 0 costs the sum of the costs, so this ceiling is never reached.
+    solve_fixed(machine, work, np.full(n, IN, np.int8), 2.0 * float(machine.cost.sum()) + 1.0)
+    return work.w, float(work.b[0]), work.u
 
 
 def margin_bounds(model: tree.Model, upper: float) -> tuple[Array, Array]:
@@ -110,17 +126,13 @@ def first_incumbent(model: tree.Model, points: Sequence[tuple[Array, float]]) ->
     for level in {0.0, *np.abs(model.knots), abs(model.t)}:
         for sign in (1.0, -1.0):
             tree.offer(model, best, np.zeros(d), sign * level, model.y * (sign * level))
-    svm = model._replace(knots=np.ones(1), slopes=np.ones(1), t=-np.inf, cap=np.inf)
-    ceiling = 1.0 + 10.0 * best.value[0]
     starts = [model.a @ v + model.y * b for v, b in points]
     for (v, b), margins in zip(points, starts):
         tree.offer(model, best, v, b, margins)
     for factor in (0.01, 0.1, 1.0, 10.0):
-        machine = svm._replace(cost=model.cost * factor)
-        work = make_work(machine)
-        solve_fixed(machine, work, np.full(n, IN, np.int8), 100.0 * ceiling)
-        tree.offer(model, best, work.w, work.b[0], work.u)
-        starts.append(work.u.copy())
+        v, b, margins = svm(model, factor)
+        tree.offer(model, best, v, b, margins)
+        starts.append(margins)
     for margins in starts:
         search.alpha[:] = 0.0
         tree.local_search(model, best, search, margins)
@@ -154,19 +166,19 @@ def search(
     options: Options,
     clock: Clock,
     points: Sequence[tuple[Array, float]] = (),
-    state: NDArray[np.int8] | None = None,
+    given: NDArray[np.int8] | None = None,
 ) -> Outcome:
     """Search the tree until the gap is closed, or time, nodes or the user's patience end.
 
-    ``state`` fixes samples beforehand (FREE, IN or OUT per group). Extra options: ``memory``, bytes of open nodes
-    (default 2e9).
+    ``points`` are scaled (v, b) to start from; ``given`` states per group (FREE, IN: u >= t, TOP: no loss) restrict the
+    solutions. Extra options: ``memory``, bytes of open nodes (default 2e9).
     """
-    model = make_model(reduction, loss)
+    model = make_model(reduction, loss, given)
     best, scratch = first_incumbent(model, points)
     n = model.y.size
     pool = make_pool(64, n)
     slot = tree.push(pool, 0.0)
-    pool.state[slot] = FREE if state is None else state
+    pool.state[slot] = model.given
     pool.low[slot], pool.high[slot] = margin_bounds(model, best.value[0])
     pool.intercept[slot] = best.b[0]
     work, counters = make_work(model), np.zeros(3, np.int64)
@@ -205,6 +217,7 @@ def polish(model: tree.Model, best: tree.Best, work: tree.Work) -> Array:
     n = model.y.size
     loss = np.array([tree.loss_value(u, model.knots, model.slopes, model.t, model.cap, tree.FEASIBLE) for u in best.u])
     state = np.where(loss < model.cap, IN, GONE).astype(np.int8)
+    state = np.where(model.given == FREE, state, model.given)
     ceiling = 2.0 * best.value[0] + 1.0
     value, flag = solve_fixed(model, work, state, ceiling)
     if flag == SOLVED and value <= best.value[0] * (1.0 + 1e-9):

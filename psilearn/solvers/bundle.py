@@ -36,9 +36,9 @@ Array = NDArray[np.float64]
 
 _LEVEL = 0.75  # level between the bounds: 1 stays at the best point, 0 goes to the minimiser of the model
 _WIDTH = 0.1  # how exactly the level is met, in units of the gap
-_PATIENCE = 20  # minimisations after which a cut without multiplier is forgotten
+_PATIENCE = 10  # minimisations after which a cut without multiplier is forgotten
 _LOCAL_FROM = 20_000  # samples from which the far ones are put on their linear piece
-_NEAR = 0.1  # share of the samples that count as near
+_NEAR = 0.05  # least share of the samples that count as near
 _TOO_MANY = 0.6  # share from which all samples are looked at instead
 _SAMPLE = 16  # one in so many samples for the first start, but
 _SAMPLES_PER_COEFFICIENT = 100  # at least
@@ -76,7 +76,7 @@ class Cuts:
         self.key = (problem.space, problem.y, problem.weights, problem.loss.hinges)
         self.total = float(problem.weights.sum())
         self.whole = risk_of(problem, coordinates)
-        self.local: LocalRisk | None = None
+        self.sample: tuple[NDArray[np.intp], Cuts] | None = None  # some of the samples and the cuts of their risk
         self.A = np.zeros((0, problem.n_functions * (problem.space.dim + 1)))
         self.b = np.zeros(0)
         self.sources: list[Risk] = []
@@ -183,6 +183,12 @@ class Level:
                 self.propose(best)
         return best
 
+    def forget_idle(self) -> None:
+        """Keep only the cuts that carry the bound, for the next solve on these samples."""
+        stay = np.zeros(self.cuts.b.size, dtype=bool)
+        stay[: self.shares.size] = self.shares > 0
+        self.cuts.keep(stay)
+
     def search(self, risk: Risk, best: Point, point: Point) -> Point:
         """Minimise on the half line from the best point through another, by tangents, without touching the data."""
         step = point.v - best.v
@@ -271,6 +277,7 @@ def solve(problem: Problem, options: Options, start: Result | None = None, finis
         if result.status is not Status.STALLED or finish is not None:
             break
         goal, start = 0.3 * goal, result
+    level.forget_idle()
     if finish is not None and result.status in (Status.STALLED, Status.ITERATION_LIMIT):
         return finish(problem, replace(options, time_limit=clock.left), result)
     return result
@@ -295,7 +302,7 @@ def _drive(problem: Problem, level: Level, options: Options, start: Result | Non
         if start is not None:
             v = cuts.whole.coordinates.flat(start.coef, start.intercept)
         if level.mode == "level" and isinstance(cuts.whole, TwoClassRisk) and problem.n >= _LOCAL_FROM:
-            v = _run_locally(problem, level, v, options, is_cold=start is None)
+            v = _run_locally(problem, level, v, options)
         if level.best is None or level.best.objective - level.bound > options.tol * abs(level.best.objective):
             point = level.run(cuts.whole, v, 0.9 * options.tol, limit)
             if level.mode == "level":
@@ -308,48 +315,46 @@ def _drive(problem: Problem, level: Level, options: Options, start: Result | Non
     return Status.ITERATION_LIMIT if len(level.clock.history) >= limit else None
 
 
-def _sample_start(problem: Problem, level: Level, seed: int) -> tuple[Array, float]:
-    """Return a near-optimal point of some of the samples and its objective there; f = 0 if they would be too many."""
-    width = level.cuts.A.shape[1]
-    size = max(problem.n // _SAMPLE, _SAMPLES_PER_COEFFICIENT * width)
-    if size > problem.n // 3:
-        return np.zeros(width), -np.inf
-    rows = np.unique(np.random.default_rng(seed).integers(0, problem.n, size))
-    part = problem.subset(rows)
-    ratio = level.cuts.total / float(part.weights.sum())
-    part = replace(part, C=ratio * part.C, tilt=None if part.tilt is None else ratio * part.tilt)
-    few = Level(part, Cuts(part, level.cuts.whole.coordinates), Clock(level.clock.left), "level")
-    point = few.run(few.cuts.whole, np.zeros(width), _SAMPLE_TOL, 100)
+def _sample_start(problem: Problem, level: Level, v: Array, seed: int) -> tuple[Array, float]:
+    """Return a near-optimal point of some of the samples and its objective there; v if they would be too many."""
+    cuts = level.cuts
+    if cuts.sample is None:
+        size = max(problem.n // _SAMPLE, _SAMPLES_PER_COEFFICIENT * v.size)
+        if size > problem.n // 3:
+            return v, -np.inf
+        rows = np.unique(np.random.default_rng(seed).integers(0, problem.n, size))
+        cuts.sample = rows, Cuts(problem.subset(rows), cuts.whole.coordinates)
+    rows, few = cuts.sample
+    ratio = cuts.total / few.total
+    space, y, weights, _ = few.key
+    tilt = None if problem.tilt is None else ratio * problem.tilt[rows]
+    part = replace(problem, space=space, y=y, weights=weights, C=ratio * problem.C, tilt=tilt)
+    small = Level(part, few, Clock(level.clock.left), "level")
+    point = small.run(few.whole, v, _SAMPLE_TOL, _LOOKS)
+    small.forget_idle()
     return point.v, point.objective
 
 
-def _run_locally(problem: Problem, level: Level, v: Array, options: Options, is_cold: bool) -> Array:
+def _run_locally(problem: Problem, level: Level, v: Array, options: Options) -> Array:
     """Look at all samples, minimise the local risk there, repeat until the bounds meet or that no longer helps.
 
     More samples count as near the further the sample misled, and when a step does not halve the gap.
     """
     cuts, tol = level.cuts, options.tol
     assert isinstance(cuts.whole, TwoClassRisk)
-    share, gap = _NEAR, np.inf
-    if is_cold:
-        v, expected = _sample_start(problem, level, options.random_state)
-        look = level.look(cuts.whole, v)
-        share = 2.0 * float(np.sqrt(max(look.objective - expected, 0.0) / abs(look.objective)))
-    elif cuts.local is None:
-        level.look(cuts.whole, v)
-    while share <= _TOO_MANY and not level.clock.is_over:
-        if cuts.local is None:
-            assert level.anchor is not None
-            cuts.local = LocalRisk(cuts.whole, problem, *level.anchor, share)
-        inner = level.run(cuts.local, v, 0.3 * tol, 100)
-        v = level.sparse(cuts.local, inner, 0.1 * tol * abs(inner.objective))
+    v, expected = _sample_start(problem, level, v, options.random_state)
+    look = level.look(cuts.whole, v)
+    misled = max(look.objective - expected, 0.0) / abs(look.objective)
+    share, gap = max(_NEAR, 2.0 * float(np.sqrt(misled))), np.inf
+    while share <= _TOO_MANY and not level.clock.is_over and level.anchor is not None:
+        local = LocalRisk(cuts.whole, problem, *level.anchor, share)
+        inner = level.run(local, level.anchor[0], 0.5 * tol, _LOOKS)
+        v = level.sparse(local, inner, 0.1 * tol * abs(inner.objective))
+        local.release()
         point = level.look(cuts.whole, v)
         last, gap = gap, point.objective - level.bound
         if gap <= 0.95 * tol * abs(point.objective):
             level.best = point
             break
-        cuts.local = None
-        if gap > 0.5 * last:
-            share *= 2.0
-        v = level.anchor[0] if level.anchor is not None else v
+        share *= 2.0 if gap > 0.5 * last else 1.2
     return v

@@ -251,10 +251,13 @@ class _Search:
             self._envelop()
 
     def _raise_bound(self, value: float) -> None:
-        """The bound is monotone; the vertices' rounding errors and the relaxation of cuts are charged to it."""
-        if value > self.upper * (1 + 1e-9):
-            value = self.upper  # the whole polyhedron lies above the incumbent, which is then optimal
-        self.bound = max(self.bound, value - 1e-9 * self.upper)
+        """Take the least value over the vertices as bound, less the rounding errors and the relaxation of the cuts.
+
+        The polyhedron contains a global minimiser, so a value above the incumbent's would be a contradiction.
+        """
+        if value > self.upper + 1e-6 * abs(self.upper):
+            raise ArithmeticError(f"The bound {value!r} passed the incumbent {self.upper!r}.")
+        self.bound = max(self.bound, min(value, self.upper) - 1e-9 * self.upper)
 
     def _result(self, status: Status, n_iter: int) -> Result:
         broken, off, closed = self.cone.check()

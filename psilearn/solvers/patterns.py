@@ -99,6 +99,8 @@ class _Search:
         self.at = Coordinates.of(problem)
         self.parts = Truncation(self.at)
         self.polish: Polish = options.extra.get("polish", self._alternate)
+        self.closed = math.inf  # least bound of the nodes that were closed
+        self.frontier = 0.0  # bound of the node being split: no open node has a lower one
         self.value, self.best = math.inf, np.zeros(self.at.p)
         _, b = problem.best_constant()
         self._offer(self.at.pack(np.zeros((problem.n_functions, problem.space.dim)), b))
@@ -109,7 +111,6 @@ class _Search:
         self.numbers = itertools.count()
         self.n_nodes = 0
         self.heap: list[_Node] = []
-        self.closed = math.inf  # least bound of the nodes that were closed
 
     @property
     def cutoff(self) -> float:
@@ -131,6 +132,7 @@ class _Search:
         return self._result(status)
 
     def _split(self, node: _Node) -> None:
+        self.frontier = node.bound
         if self.n_nodes % 64 < 2:
             self.clock.note(self.value, min(node.bound, self.value))
         i = int(np.argmax(np.where(node.state == FREE, node.violation, -math.inf)))
@@ -169,6 +171,9 @@ class _Search:
             value = self.problem.value(coef, intercept)
             if value < self.value:
                 self.value, self.best = value, self.at.pack(coef, intercept)
+        claimed = min(self.closed, self.frontier)
+        if self.value < claimed - 1e-5 * abs(claimed):
+            raise ArithmeticError(f"The bound {claimed!r} passed the incumbent {self.value!r}.")
 
     def _alternate(self, problem: Problem, W: Array, b: Array) -> tuple[Array, Array]:
         return self.at.unpack(self.parts.alternate(self.at.pack(W, b)))

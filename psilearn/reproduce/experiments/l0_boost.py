@@ -77,8 +77,7 @@ def _one_fold(X: NDArray, y: NDArray, train: NDArray, test: NDArray, booster: An
     paper=PAPER,
     settings=grid(dataset=DATASETS, method=["l0", "lp"], K=[1, 5]),
     replications=20,
-    small=1,
-    small_settings=grid(dataset=["vote", "bcw", "huheart"], method=["l0", "lp"], K=[1]),
+    small=2,
     published=TABLE1,
     orderings=[
         Ordering(
@@ -107,7 +106,7 @@ SWEEP = [
     *grid(method=["l0"], K=[1, 5], value=RHOS),
     *grid(method=["lp"], K=[1, 5], value=NUS),
 ]
-SMALL_SWEEP = [*grid(method=["l0"], K=[1], value=RHOS[::2]), *grid(method=["lp"], K=[1], value=NUS[1::2])]
+SMALL_SWEEP = [*grid(method=["l0"], K=[1, 5], value=RHOS[::2]), *grid(method=["lp"], K=[1, 5], value=NUS[1::2])]
 
 
 def _points(summary: Summary, method: str, order: int, measure: str) -> tuple[list[float], list[float]]:

@@ -82,7 +82,7 @@ CRITERION = Reason("the paper states no threshold, no grids and no criterion for
     settings=[*AS_PRINTED, *VARIANTS],
     small_settings=AS_PRINTED,
     replications=SIMULATIONS,
-    small=3,
+    small=10,
     published=TABLE2,
     orderings=[
         Ordering(
