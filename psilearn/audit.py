@@ -26,6 +26,8 @@ MANY_CLASS_CS = (0.01, 0.1, 1.0, 10.0)
 TWO_CLASS_S, MANY_CLASS_S = -1.0, -2.0
 #: Problems with more numbers (samples x features x classes) than this are divided once only.
 LARGE = 300_000
+#: More samples than this are not searched exhaustively.
+EXACT_ROWS = 2000
 
 
 def find_label_issues(
@@ -36,6 +38,7 @@ def find_label_issues(
     cv: int = 5,
     repeats: int | None = None,
     random_state: int = 0,
+    exact: float | None = None,
     progress: Callable[[str, float], None] = lambda text, done: None,
 ) -> pd.DataFrame:
     """Rank samples by how strongly robust fits made without them contradict their label.
@@ -59,6 +62,8 @@ def find_label_issues(
         How often the samples are divided anew; by default three times, once if the problem is large.
     random_state : int
         Seed of the divisions.
+    exact : float, optional
+        Seconds for an exhaustive search behind ``refused``, two classes only; None is satisfied with a local optimum.
     progress : callable
         Called with a text and the share done.
 
@@ -68,7 +73,8 @@ def find_label_issues(
         One row per sample, most suspicious first: ``index``, ``given``, ``suggested`` (the class with the largest mean
         score), ``score`` (in (0, 1), above 1/2 if the label is contradicted), ``margin`` (mean scaled margin),
         ``agreement`` (weighted share of held-out fits that agree with the label) and ``refused`` (the truncated fit on
-        all samples caps the loss of this one: it was not believed).
+        all samples caps the loss of this one: it was not believed). ``attrs["fit"]`` is that truncated fit, with its
+        certificate.
     """
     import pandas as pd
 
@@ -97,7 +103,10 @@ def find_label_issues(
             wrong += np.mean(u <= 0, axis=1) / repeats
             agree += (u > 0) / repeats
             progress("held-out fits", (repeat + 1) / (repeats + 1))
-        refused = _refused(robust.set_params(C=Cs[int(np.argmin(wrong)) % len(Cs)]), X, codes)
+        robust.set_params(C=Cs[int(np.argmin(wrong)) % len(Cs)], tol=1e-4, time_limit=exact)
+        if exact is not None and is_binary and y.size <= EXACT_ROWS:
+            robust.set_params(solver="mip")
+        robust.fit(X, codes)
     weights = np.exp(-5.0 * (wrong - wrong.min()) / max(wrong.min(), 1.0 / y.size))
     weights /= weights.sum()
     mean = np.tensordot(weights, scores, 1)
@@ -110,11 +119,13 @@ def find_label_issues(
             "score": 1.0 / (1.0 + np.exp(np.clip(margin, -500, 500))),
             "margin": margin,
             "agreement": weights @ agree,
-            "refused": refused,
+            "refused": np.isin(np.arange(y.size), robust.suspects_),
         }
     )
     progress("done", 1.0)
-    return table.sort_values(["margin", "index"], kind="stable").reset_index(drop=True)
+    table = table.sort_values(["margin", "index"], kind="stable").reset_index(drop=True)
+    table.attrs["fit"] = robust
+    return table
 
 
 def _held_out_scores(
@@ -142,11 +153,3 @@ def _margins(scores: NDArray[np.float64], codes: NDArray) -> NDArray[np.float64]
     others = scores.copy()
     others[:, rows, codes] = -np.inf
     return own - others.max(axis=2)
-
-
-def _refused(robust: Any, X: NDArray, codes: NDArray) -> NDArray[np.bool_]:
-    """Return which samples the truncated fit on all of them does not believe."""
-    model = robust.fit(X, codes)
-    refused = np.zeros(codes.size, dtype=bool)
-    refused[model.suspects_] = True
-    return refused

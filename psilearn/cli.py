@@ -107,6 +107,9 @@ def audit(
         int | None,
         typer.Option(min=1, help="How often the rows are divided anew (default: 3, or 1 for a large table)."),
     ] = None,
+    exact: Annotated[
+        float, typer.Option(min=0, help="Seconds for proving the robust fit on all rows, two classes only.")
+    ] = 5.0,
     seed: Seed = 0,
 ) -> None:
     """Rank the rows by how strongly robust fits made without them contradict their label."""
@@ -121,7 +124,9 @@ def audit(
     X = TableEncoder(numbers=understood.numbers).fit_transform(understood.frame)
     with progress_bar() as progress:
         labels = understood.labels.to_numpy(dtype=str)
-        issues = find_label_issues(X, labels, repeats=repeats, random_state=seed, progress=progress)
+        issues = find_label_issues(
+            X, labels, repeats=repeats, random_state=seed, exact=exact or None, progress=progress
+        )
     issues.insert(0, "row", understood.rows[issues["index"]])
     show_issues(screen, issues, top)
     if out is not None:

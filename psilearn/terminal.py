@@ -97,9 +97,10 @@ def show_issues(out: Console, issues: pd.DataFrame, top: int) -> None:
     """Print the most suspicious rows and how many labels are contradicted."""
     against = int((issues["score"] > 0.5).sum())
     refused = int(issues["refused"].sum())
+    fit = issues.attrs["fit"]
     out.print(
         f"{against} of {len(issues)} labels are contradicted by fits made without them; the robust fit on all rows "
-        f"refuses {refused}.\n"
+        f"refuses {refused} ({certified(fit)}).\n"
     )
     table = Table(box=None, padding=(0, 1), header_style="bold")
     for name in ("row", "given", "suggested", "score", "margin", "agreement", "refused"):

@@ -7,6 +7,7 @@ from sklearn.metrics import average_precision_score
 
 from psilearn.audit import find_label_issues
 from psilearn.compare.job import flip_labels
+from psilearn.result import Claim
 
 
 def noisy(loader, share, seed=0):
@@ -50,6 +51,16 @@ def test_same_seed_same_ranking_and_order_of_classes_does_not_matter():
     assert one.equals(again)
     mirrored = find_label_issues(X, np.array(["z", "a"])[given], repeats=1)
     assert np.array_equal(mirrored["index"].head(10), one["index"].head(10))
+
+
+def test_exact_certificate_where_it_is_affordable():
+    X, given, _, _ = noisy(load_breast_cancer, 0.1)
+    X, given = X[:40, :2], given[:40]
+    fit = find_label_issues(X, given, repeats=1, exact=300.0).attrs["fit"]
+    assert fit.certificate_.claim is Claim.GLOBAL
+    assert fit.gap_ <= fit.gap_tol
+    local = find_label_issues(X, given, repeats=1).attrs["fit"]
+    assert local.objective_ >= fit.objective_ * (1 - 1e-3)
 
 
 def test_progress_reaches_the_end():

@@ -153,7 +153,7 @@ METHODS: tuple[Method, ...] = (
            grid=(1.0,), parameter="order", on_table=True, share=1.5, max_rows=2000),
     Method("logistic", "Logistic regression", "Outside baseline (scikit-learn).", _logistic, is_ours=False),
     Method("svc", "SVC, rbf kernel", "Outside baseline (scikit-learn), not linear.", _svc,
-           grid=(0.1, 1.0, 10.0), is_ours=False, max_rows=5000),
+           grid=(0.1, 1.0, 10.0), is_ours=False, share=1.6, max_rows=5000),
     Method("boosting", "Gradient boosting", "Outside baseline (scikit-learn), not linear.", _boosting,
            grid=(0.1,), parameter="learning rate", is_ours=False),
 )  # fmt: skip
