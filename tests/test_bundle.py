@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 from l1_reference import optimum, random_problem
 
-from psilearn.kernels.master import solve_master
+from psilearn.programs.master import solve_master
 from psilearn.losses import Hinge, RejectHinge, TruncatedHinge
 from psilearn.penalties import Penalty
 from psilearn.problem import Problem

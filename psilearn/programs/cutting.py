@@ -3,7 +3,7 @@
     J_model(v) = 1/2 v'diag(q)v + c'v + sum_d l1_d |v_d| + C max(0, max_r (a_r'v + b_r))
 
 over v of shape (m, width), whose columns sum to zero if m > 1. When q = 0 the minimum is a linear programme in HiGHS,
-kept warm; otherwise, and for proximal points, it is the small interior point of the kernels.
+kept warm; otherwise, and for proximal points, it is the small interior point of :mod:`.master`.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from ..kernels.master import solve_master
 from .highs import HighsSession
+from .master import solve_master
 
 Array = NDArray[np.float64]
 
@@ -109,9 +109,11 @@ class CuttingModel:
         return bound, v, shares
 
     def _interior(self, mu: float, centre: Array, tol: float) -> tuple[Array, Array, float]:
-        v, shares, bound = solve_master(
-            self.A, self.b, self.C, self.q + self.ridge, self.c, self.l1, self.m, mu, centre, tol
-        )
+        # Near the end numbers overflow and vanish; the interior point notices and keeps its best iterate.
+        with np.errstate(all="ignore"):
+            v, shares, bound = solve_master(
+                self.A, self.b, self.C, self.q + self.ridge, self.c, self.l1, self.m, mu, centre, tol
+            )
         v[self.forbidden] = 0.0
         return v, shares, bound
 

@@ -11,6 +11,8 @@ import math
 from dataclasses import replace
 from types import ModuleType
 
+import numpy as np
+
 from ..problem import Problem
 from ..result import Certificate, Claim, Result, Status
 from .base import Clock, Options
@@ -21,6 +23,7 @@ SOLVERS: dict[str, tuple[str, str]] = {
     "newton": ("newton", "dual proximal point by semismooth Newton; linear machines with penalty l2"),
     "l1": ("l1", "interior point and crossover to a vertex; linear machines with an l1 part, exact zeros"),
     "bundle": ("bundle", "level-stabilised bundle method; linear machines with many samples or features"),
+    "columns": ("columns", "feature column generation around the other machines; l1 penalties on many features"),
     "smo": ("smo", "decomposition along cycles of the class graph; kernel machines"),
     "dca": ("dca", "d.c. algorithm; a critical point of any continuous loss"),
     "mip": ("mip", "branch and bound; the proved global optimum of two-class problems"),
@@ -29,6 +32,8 @@ SOLVERS: dict[str, tuple[str, str]] = {
 
 #: Multiplications per iteration up to which the interior point is the machine for l1 penalties.
 INTERIOR_WORK = 3e8
+#: Features from which an l1 problem is solved through a working set of them.
+MANY_FEATURES = 500
 #: What "auto" spends on proving a non-convex optimum. Counted in nodes times their size, about half a second, so that
 #: a fit can be repeated exactly; the seconds are a safeguard for slow machines.
 EXACT_WORK, EXACT_SECONDS, EXACT_SAMPLES = 4e6, 20.0, 2000
@@ -53,6 +58,8 @@ def solve(problem: Problem, solver: str, options: Options, start: Result | None 
         return module.solve(problem, options, start, solve_convex)
     if solver == "bundle" and options.extra.get("mode") != "paper":
         return module.solve(problem, options, start, finish=load("l1").solve)
+    if solver == "columns":
+        return module.solve(problem, options, start, inner=solve_convex)
     if solver in ("mip", "outer") and start is None:
         clock = Clock(options.time_limit)
         start = descend(problem, options)
@@ -71,6 +78,8 @@ def choose_convex(problem: Problem) -> str:
         return "smo"
     if problem.penalty.l2 > 0 and not problem.penalty.has_l1:
         return "newton"
+    if problem.space.dim > MANY_FEATURES and np.all(np.asarray(problem.penalty.l1) > 0):
+        return "columns"
     # An iteration of the interior point costs n p^2; beyond this the bundle's two products per pass win.
     work = problem.n * (problem.n_functions * (problem.space.dim + 1)) ** 2
     return "l1" if work <= INTERIOR_WORK else "bundle"

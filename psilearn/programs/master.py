@@ -9,77 +9,42 @@ the multipliers of the cuts is eliminated, so an iteration costs (number of cuts
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+from numpy.typing import NDArray
+from scipy.linalg.lapack import dgetrf, dgetrs
+
+Array = NDArray[np.float64]
 
 _MAX_ITER = 60
 _TO_BOUNDARY = 0.995
 
 
-@njit(cache=True, nogil=True)
-def _project(D, m, x):
-    """Apply the inverse of diag(D), restricted to columns that sum to zero if m > 1."""
+def _project(D: Array, m: int, x: Array) -> Array:
+    """Apply the inverse of diag(D) to rows, restricted to columns that sum to zero if m > 1."""
     out = x / D
     if m > 1:
-        width = D.size // m
-        for d in range(width):
-            top, bottom = 0.0, 0.0
-            for j in range(m):
-                top += out[j * width + d]
-                bottom += 1.0 / D[j * width + d]
-            for j in range(m):
-                out[j * width + d] -= top / bottom / D[j * width + d]
+        weights = (1.0 / D).reshape(m, -1)
+        blocks = out.reshape(*x.shape[:-1], m, -1)
+        blocks -= blocks.sum(axis=-2, keepdims=True) / weights.sum(axis=0) * weights
     return out
 
 
-@njit(cache=True, nogil=True)
-def _longest(x, dx):
+def _longest(x: Array, dx: Array) -> float:
     """Longest step in [0, 1] that keeps x positive."""
-    step = 1.0
-    for i in range(x.size):
-        if dx[i] < 0.0:
-            step = min(step, -_TO_BOUNDARY * x[i] / dx[i])
-    return step
+    falls = dx < 0.0
+    return float(min(1.0, np.min(-_TO_BOUNDARY * x[falls] / dx[falls], initial=1.0)))
 
 
-@njit(cache=True, nogil=True)
-def _factor(M, order):
-    """Overwrite M by its LU factors with row interchanges; a vanishing pivot is kept off zero, never an exception."""
-    size = M.shape[0]
-    for k in range(size):
-        pivot = k
-        for r in range(k + 1, size):
-            if abs(M[r, k]) > abs(M[pivot, k]):
-                pivot = r
-        order[k] = pivot
-        if pivot != k:
-            for j in range(size):
-                M[k, j], M[pivot, j] = M[pivot, j], M[k, j]
-        if abs(M[k, k]) < 1e-280:
-            M[k, k] = 1e-280
-        for r in range(k + 1, size):
-            M[r, k] /= M[k, k]
-            factor = M[r, k]
-            for j in range(k + 1, size):
-                M[r, j] -= factor * M[k, j]
+def _factor(M: Array) -> tuple[Array, Array]:
+    """LU factors with row interchanges; a vanishing pivot is kept off zero, never an exception."""
+    lu, order, _ = dgetrf(M)
+    pivots = np.einsum("ii->i", lu)
+    pivots[np.abs(pivots) < 1e-280] = 1e-280
+    return lu, order
 
 
-@njit(cache=True, nogil=True)
-def _back_solve(M, order, x):
-    """Solve in place with the factors of :func:`_factor`."""
-    size = x.size
-    for k in range(size):
-        x[k], x[order[k]] = x[order[k]], x[k]
-    for k in range(size):
-        for r in range(k + 1, size):
-            x[r] -= M[r, k] * x[k]
-    for k in range(size - 1, -1, -1):
-        for j in range(k + 1, size):
-            x[k] -= M[k, j] * x[j]
-        x[k] /= M[k, k]
-
-
-@njit(cache=True, nogil=True)
-def solve_master(A, b, C, q, c, l1, m, mu, centre, tol):
+def solve_master(
+    A: Array, b: Array, C: float, q: Array, c: Array, l1: Array, m: int, mu: float, centre: Array, tol: float
+) -> tuple[Array, Array, float]:
     """Return the minimiser v, the cuts' shares (multipliers, summing to at most C) and a bound below the optimum.
 
     ``tol`` is the absolute accuracy asked of the value.
@@ -118,7 +83,6 @@ def solve_master(A, b, C, q, c, l1, m, mu, centre, tol):
         Q_f = Q_f + curvature[last[F]]
     system = np.empty((J + F, J + F))
     da = np.empty(J + F)
-    order = np.empty(J + F, dtype=np.int64)
     held = np.where(q > 1e200, 1e300, 1.0)  # coefficients held at zero have no say in stationarity
     answer, shares, bound = v, y[:J].copy(), -np.inf
     common = np.any(curvature > 0)
@@ -151,21 +115,17 @@ def solve_master(A, b, C, q, c, l1, m, mu, centre, tol):
         total2 = d2 + b2 / slack
         diagonal = curvature.copy()
         diagonal[kinked] += d2 * (1.0 - d2 / total2)
-        for j in range(D):
-            if diagonal[j] <= 0.0:  # an unpenalised coefficient: a ridge small beside the curvature of the cuts
-                diagonal[j] = 1e-6 * np.dot(d, A[:, j] ** 2) + 1e-12
+        flat = diagonal <= 0.0  # unpenalised coefficients: a ridge small beside the curvature of the cuts
+        diagonal[flat] = 1e-6 * (d @ A[:, flat] ** 2) + 1e-12
         diagonal[last] = 1e300
-        GA = np.empty((J, D))
-        for r in range(J):
-            GA[r] = _project(diagonal, m, A[r])
+        GA = _project(diagonal, m, A)
         K = GA @ A.T
         system[:J, :J] = np.eye(J) + (K.T * d).T - np.outer(d, d @ K) / total
         system[:J, J:] = np.outer(d, d @ A_f) / total - (A_f.T * d).T
         system[J:, :J] = A_f.T
         system[J:, J:] = Q_f
-        for f in range(F):
-            system[J + f, J + f] += 1e-12 + 1e-14 * np.dot(d, A_f[:, f] ** 2)
-        _factor(system, order)
+        np.einsum("ii->i", system)[J:] += 1e-12 + 1e-14 * (d @ A_f**2)
+        factors = _factor(system)
         r_s = s - (x[J] - Av)
         r_C = alpha.sum() + y[J] - C
         r_s2 = s2 - (v[kinked] + slack)
@@ -188,7 +148,7 @@ def solve_master(A, b, C, q, c, l1, m, mu, centre, tol):
             da[J:] = rhs[last[:F]]
             if m > 1:
                 da[J:] -= rhs[last[F]]
-            _back_solve(system, order, da)
+            da, _ = dgetrs(*factors, da)
             dv = base - da[:J] @ GA
             dv[last[:F]] = da[J:]
             if m > 1:
