@@ -19,8 +19,10 @@ from .observations import Observations
 _CHUNK = 4_000_000
 #: Cuts already in the programme are met to 1e-7 only; violations of this size would hide those of others.
 _ENGINE_TOLERANCE = 2e-7
-#: Above so many pairs the violations are computed in single precision.
+#: Above so many pairs all violations are computed only when no pair of near observations (so many of each) is
+#: violated, and in single precision.
 _SINGLE = 2_000_000
+_NEAR = 10
 
 
 class PairCuts:
@@ -31,10 +33,8 @@ class PairCuts:
     data : Observations
     symmetric : bool
         Valid cuts, or those printed.
-    per_observation : int
-        At most so many cuts of one observation are returned by one call, the most violated first.
     max_cuts : int
-        At most so many cuts are returned by one call.
+        At most so many cuts are returned by one call, the most violated ones of each observation first.
     hamming_factor : float
         Of an observation's violated cuts, only those with a Hamming distance below this factor of the smallest one
         are admitted; inf admits all. (They return in later calls if they stay violated.)
@@ -44,26 +44,33 @@ class PairCuts:
         self,
         data: Observations,
         symmetric: bool = True,
-        per_observation: int = 3,
         hamming_factor: float = np.inf,
         max_cuts: int = 300,
     ) -> None:
         self.positive = np.flatnonzero(data.y > 0)
         self.negative = np.flatnonzero(data.y < 0)
         self.symmetric = symmetric
-        self.per_observation = per_observation
         self.hamming_factor = hamming_factor
         self.max_cuts = max_cuts
         self.rows = data.X.astype(np.float32)
-        self.dtype = np.float64 if self.positive.size * self.negative.size <= _SINGLE else np.float32
+        n_pairs = self.positive.size * self.negative.size
+        self.dtype = np.float64 if n_pairs <= _SINGLE else np.float32
+        self.near: tuple[NDArray, NDArray] | None = self._near_pairs(_NEAR) if n_pairs > _SINGLE else None
 
     def violated(self, H: NDArray, mu: NDArray, xi: NDArray, tol: float) -> tuple[NDArray, NDArray, float]:
-        """Return (positives, negatives) of cuts violated by more than ``tol``, and the largest violation of all."""
+        """Return (positives, negatives) of cuts violated by more than ``tol``, and the largest violation seen.
+
+        Nothing is returned only after all pairs have been looked at.
+        """
         tol = max(tol, _ENGINE_TOLERANCE, 64.0 * float(np.finfo(self.dtype).eps))
         if not (self.positive.size and self.negative.size):
             return np.empty(0, np.intp), np.empty(0, np.intp), 0.0
         answers = H[:, mu > 0]
         mu, xi = mu[mu > 0].astype(self.dtype), xi.astype(self.dtype)
+        if self.near is not None:
+            i, j, amount = self._violated_near(self.near, answers, mu, xi, tol)
+            if i.size:
+                return *self._most(i, j, amount), float(amount.max())
         negative = answers[self.negative]
         missing_right = np.ascontiguousarray(((negative != 1) * mu).T)
         wrong_right = np.ascontiguousarray(((negative == -1) * mu).T)
@@ -78,27 +85,60 @@ class PairCuts:
             largest = max(largest, float(violation.max(initial=0.0)))
             found.append(self._select(block, violation, tol))
         i, j, amount = (np.concatenate(parts) for parts in zip(*found))
+        if self.near is not None:
+            # what the look at all pairs has found is watched from now on
+            self.near = np.r_[self.near[0], i], np.r_[self.near[1], j]
+        return *self._most(i, j, amount), largest
+
+    def _most(self, i: NDArray, j: NDArray, amount: NDArray) -> tuple[NDArray, NDArray]:
         most = np.argsort(-amount, kind="stable")[: self.max_cuts]
-        return i[most], j[most], largest
+        return i[most], j[most]
+
+    def _violated_near(
+        self, near: tuple[NDArray, NDArray], answers: NDArray, mu: NDArray, xi: NDArray, tol: float
+    ) -> tuple[NDArray, NDArray, NDArray]:
+        """Violated cuts among the pairs of near observations: the worst one of each observation."""
+        i, j = near
+        violation = 1 - xi[i] - xi[j]
+        for h, value in zip(answers.T, mu):
+            separated = h[i] > h[j] if self.symmetric else (h[i] == 1) & (h[j] != 1)
+            violation -= value * separated
+        worst = np.argsort(-violation, kind="stable")
+        worst = worst[violation[worst] > tol]
+        first = np.union1d(np.unique(i[worst], return_index=True)[1], np.unique(j[worst], return_index=True)[1])
+        chosen = worst[first]
+        return i[chosen], j[chosen], violation[chosen]
+
+    def _near_pairs(self, k: int) -> tuple[NDArray, NDArray]:
+        """Pairs of each observation with its k nearest of the other class, by Hamming distance."""
+        keys = []
+        for mine, other in ((self.positive, self.negative), (self.negative, self.positive)):
+            k = min(k, other.size - 1)
+            step = max(1, _CHUNK // other.size)
+            for start in range(0, mine.size, step):
+                block = mine[start : start + step]
+                nearest = other[np.argpartition(self._distances(block, other), k, axis=1)[:, :k]]
+                ends = np.broadcast_to(block[:, None], nearest.shape), nearest
+                positive, negative = ends if mine is self.positive else ends[::-1]
+                keys.append((positive * self.rows.shape[0] + negative).ravel())
+        unique = np.unique(np.concatenate(keys))
+        return unique // self.rows.shape[0], unique % self.rows.shape[0]
 
     def _select(self, block: NDArray, violation: NDArray, tol: float) -> tuple[NDArray, NDArray, NDArray]:
-        """The most violated cuts of each row and of each column of a block, as observation indices."""
-        if np.isfinite(self.hamming_factor):
-            distance = self._distances(block)
+        """The most violated cut of each row and of each column of a block, as observations, and its violation."""
+        if np.isfinite(self.hamming_factor) and self.near is None:
+            distance = self._distances(block, self.negative)
             distance = np.where(violation > tol, distance, np.inf)
             near = distance.min(axis=1, keepdims=True) * self.hamming_factor
             violation = np.where(distance <= near, violation, -1.0)
-        chosen = np.zeros(violation.shape, dtype=bool)
-        k = self.per_observation
-        for axis in (0, 1):
-            if violation.shape[axis] > k:
-                top = np.argpartition(-violation, k, axis=axis).take(np.arange(k), axis=axis)
-                np.put_along_axis(chosen, top, True, axis=axis)
-            else:
-                chosen[:] = True
-        i, j = np.nonzero(chosen & (violation > tol))
-        return block[i], self.negative[j], violation[i, j]
+        rows, columns = np.arange(violation.shape[0]), np.arange(violation.shape[1])
+        i = np.r_[rows, violation.argmax(axis=0)]
+        j = np.r_[violation.argmax(axis=1), columns]
+        key = np.unique(i * columns.size + j)
+        i, j = key // columns.size, key % columns.size
+        kept = violation[i, j] > tol
+        return block[i[kept]], self.negative[j[kept]], violation[i[kept], j[kept]]
 
-    def _distances(self, block: NDArray) -> NDArray:
-        a, b = self.rows[block], self.rows[self.negative]
+    def _distances(self, block: NDArray, others: NDArray) -> NDArray:
+        a, b = self.rows[block], self.rows[others]
         return (a.sum(axis=1)[:, None] + b.sum(axis=1) - 2.0 * a @ b.T).astype(np.float32)

@@ -107,10 +107,9 @@ def solve(
     min_cost: float,
     tol: float = 1e-6,
     n_columns: int = 30,
-    per_observation: int = 1,
     hamming_factor: float = 1.5,
     max_cuts: int = 300,
-    max_margins: int = 300,
+    max_margins: int = 500,
     patience: int = 4,
     max_iter: int = 10_000,
     time_limit: float = math.inf,
@@ -129,9 +128,12 @@ def solve(
         min_u c_u, used by the bound (22): an optimum has at most z / min_cost classifiers.
     tol : float
         Reduced costs above -tol and cut violations below tol count as none.
-    n_columns, per_observation, hamming_factor
-        How many columns a pricing call and how many cuts an observation may add per round, and how near (see
-        :class:`PairCuts`).
+    n_columns, max_cuts, max_margins : int
+        How many columns a pricing call, and how many cuts and margin constraints a round may add.
+    hamming_factor : float
+        How near the pairs of new cuts must be; see :class:`PairCuts`.
+    patience : int
+        Solves after which what has had no effect is dropped from the master.
     on_step : callable, optional
         Called each round with (round, z, reduced cost, violation).
     """
@@ -140,7 +142,7 @@ def solve(
     if not 0 < rho <= 1:
         raise ValueError(f"rho must lie in (0, 1], got {rho!r}.")
     run = _Run(data, oracle, rho, cuts == "valid", min_cost, tol, n_columns, patience, Clock(time_limit))
-    separation = PairCuts(data, cuts == "valid", per_observation, hamming_factor, max_cuts)
+    separation = PairCuts(data, cuts == "valid", hamming_factor, max_cuts)
     status, n_iter = Status.ITERATION_LIMIT, 0
     while n_iter < max_iter:
         n_iter += 1

@@ -70,6 +70,8 @@ class RelaxationMaster:
         self._v_column = np.empty(0, np.intp)
         self._idle_classifiers = np.empty(0, np.intp)
         self._idle_pairs = np.empty(0, np.intp)
+        self._idle_observations = np.zeros(m, np.intp)
+        self._closed_once = np.zeros(m, dtype=bool)
         self._known_pairs: set[tuple[int, int]] = set()
         self._dropped_classifiers: set[tuple[Hashable, bool]] = set()
         self._dropped_pairs: set[tuple[int, int]] = set()
@@ -145,7 +147,7 @@ class RelaxationMaster:
         return fresh.size
 
     def drop_idle(self, patience: int) -> list[tuple[Column, bool]]:
-        """Drop classifiers and cuts without effect in the last ``patience`` solves; return the classifiers.
+        """Drop what was without effect in the last ``patience`` solves; return the dropped classifiers.
 
         What was dropped once and came back is kept for good, so that the method ends.
         """
@@ -161,7 +163,21 @@ class RelaxationMaster:
         self._dropped_pairs |= {ends[k] for k in idle}
         self._known_pairs -= {ends[k] for k in idle}
         self._delete_pairs(np.array(idle, np.intp))
+        self._close_observations(np.flatnonzero((self._idle_observations >= patience) & ~self._closed_once))
         return dropped
+
+    def _close_observations(self, closed: NDArray) -> None:
+        """Take back the rows of these observations; bounds on v replace them where no other row does."""
+        rows = np.sort(self._observation_row[closed])
+        self.session.delete_rows(rows)
+        self._observation_row[closed] = -1
+        self._closed_once[closed] = True
+        self._classifier_row = _moved_up(self._classifier_row, rows)
+        self._observation_row = _moved_up(self._observation_row, rows)
+        bare = (self._observation_row[self.positive] < 0) & (self._observation_row[self.negative] < 0)
+        weight = self.data.weight
+        limit = np.minimum(weight[self.positive], weight[self.negative])[bare]
+        self.session.change_column_bounds(self._v_column[bare], 0.0, limit)
 
     def _delete_classifiers(self, gone: NDArray) -> None:
         rows = np.sort(self._classifier_row[gone])
@@ -223,6 +239,8 @@ class RelaxationMaster:
         mu = dual[self._classifier_row]
         self._idle_classifiers = np.where(mu > 0, 0, self._idle_classifiers + 1)
         self._idle_pairs = np.where(v > 0, 0, self._idle_pairs + 1)
+        silent = has_row & (dual[self._observation_row] == 0)
+        self._idle_observations = np.where(silent, self._idle_observations + 1, 0)
         return Point(mu, xi, w, v, float(answer.x[0]), answer.is_optimal)
 
 
