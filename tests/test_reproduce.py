@@ -382,7 +382,8 @@ def test_verdict_follows_the_figures():
         summary = Summary("toy/svm", cells, replications=8)
         return verdict(experiment, summary, compare(experiment, summary))[0]
 
-    assert words([0.5] * 20).startswith("Reproduces: all 20 figures")
+    assert words([0.5] * 20).startswith("Reproduces: all 20 figures lie within")
+    assert words([0.5] * 3).startswith("Reproduces: all 3 figures computed, of 20 printed, lie within")
     assert words([0.5] * 18 + [0.9, 0.5]).startswith("Reproduces with exceptions: 1 of 20")
     assert words([0.5] * 15 + [0.9] * 5).startswith("Does not reproduce: 5 of 20")
     assert words([]).startswith("Not computed")

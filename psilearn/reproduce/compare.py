@@ -156,7 +156,8 @@ def _headline(experiment: Experiment, summary: Summary, rows: list[Row]) -> str:
     if not parting:
         if experiment.deterministic:
             return f"Reproduces: all {total} figures equal the published ones."
-        return f"Reproduces: all {total} figures lie within {LIMIT:g} standard errors of the published ones."
+        some = f" computed, of {len(rows)} printed," if any(row.ours is None for row in rows) else ""
+        return f"Reproduces: all {total} figures{some} lie within {LIMIT:g} standard errors of the published ones."
     worst = max(parting, key=lambda row: abs(row.z or 0.0))
     cell = f"{describe(worst.settings)} {worst.measure}".strip()
     far = f"the farthest is {cell}: {worst.published:g} published, {worst.ours:.4g} ours"
