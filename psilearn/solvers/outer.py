@@ -153,27 +153,28 @@ class _Search:
         return True
 
     def _exclude(self, theta: Array) -> bool:
-        """Cut off a point that the convex relaxation R proves to be far worse than the incumbent, R(theta) > upper.
+        """Cut off a point that the convex relaxation R proves to be far worse than the incumbent.
 
-        The cut is the tangent of R where the segment from a point with R <= upper to theta leaves {R <= upper}, a set
+        The cut is the tangent of R where the segment from a point with R <= level to theta leaves {R <= level}, a set
         that contains every better point.
         """
         if self._relaxed(theta)[0] <= _FAR * self.upper:
             return False
+        level = self.upper * (1 + 1e-6)  # keeps a neighbourhood of the incumbent, whatever rounding does
         centre = np.zeros_like(theta)
-        if self._relaxed(centre)[0] > self.upper:
+        if self._relaxed(centre)[0] > level:
             centre = self.best
         inside, outside = 0.0, 1.0
         for _ in range(12):
             middle = 0.5 * (inside + outside)
-            if self._relaxed(centre + middle * (theta - centre))[0] > self.upper:
+            if self._relaxed(centre + middle * (theta - centre))[0] > level:
                 outside = middle
             else:
                 inside = middle
         touch = centre + outside * (theta - centre)
         value, slope = self._relaxed(touch)
         size = float(np.abs(slope) @ self.side)
-        h0 = (value - float(slope @ touch) - self.upper) / size
+        h0 = (value - float(slope @ touch) - level) / size
         fresh = self.cone.cut(np.append(0.0, -slope / size), h0, _RELAXATION)
         if fresh is None or fresh.size == 0:
             return False
@@ -262,7 +263,8 @@ class _Search:
     def _result(self, status: Status, n_iter: int) -> Result:
         broken, off, closed = self.cone.check(self.upper)
         proved = closed and max(broken, off) < 1e-9
-        bound = self.bound if proved else 0.0
+        least = float(self.value[: self.cone.top].min()) - 1e-9 * self.upper
+        bound = max(min(self.bound, least), 0.0) if proved else 0.0
         W, b = self.at.unpack(self.best)
         objective = self.problem.value(W, b)
         note = "vertices re-checked: feasible, on their facets, closed under edges"
