@@ -41,6 +41,8 @@ _RELAXATION = 1e-10
 _CUTS_PER_ITERATION = 6
 #: Points whose convex relaxation exceeds the incumbent's value this many times are cut off without a tangent of s_1.
 _FAR = 1.7
+#: Seconds the re-check takes per vertex, facet and coordinate.
+_CHECK_SECONDS = 5e-9
 _MAX_VERTICES = 20_000_000
 
 
@@ -196,7 +198,8 @@ class _Search:
     def _verdict(self, n_iter: int, limit: float) -> Status | None:
         if relative_gap(self.upper, self.bound) <= self.options.gap_tol:
             return Status.OPTIMAL
-        if self.clock.is_over:
+        checking = _CHECK_SECONDS * self.cone.n_vertices * self.cone.n_facets * self.cone.dim
+        if self.clock.left <= checking:  # leave time for the re-check of the vertices
             return Status.TIME_LIMIT
         if n_iter >= limit or self.cone.n_vertices > _MAX_VERTICES:
             return Status.ITERATION_LIMIT
