@@ -139,6 +139,14 @@ def test_repeated_and_contradictory_points(k, loss):
         assert result.objective == pytest.approx(truth, rel=3e-5, abs=1e-6)
 
 
+def test_outer_where_the_convex_relaxation_is_already_tight():
+    """The set that the relaxation leaves is a single point; it must not be lost to rounding."""
+    problem = tiny(5791, 2, 3, 6, TruncatedReject(0.2, -1.0), C=0.2069, scale=0.001)
+    result = outer.solve(problem, Options(gap_tol=1e-3))
+    assert result.status is Status.OPTIMAL
+    assert result.lower_bound <= patterns.solve(problem, Options(gap_tol=1e-5)).objective
+
+
 @pytest.mark.parametrize("solver", [outer, patterns])
 @pytest.mark.parametrize("k", [2, 3])
 def test_one_class_only_costs_nothing(solver, k):

@@ -82,8 +82,9 @@ class Polyhedron:
     def check(self, height: float) -> tuple[float, float, bool]:
         """Re-check the list, z_0 measured in units of ``height``: see :func:`psilearn.kernels.vertices.is_complete`."""
         scale = np.append(height, self.reach)
+        used = np.unique(self.tight[: self.top][self.alive[: self.top]])
         return vertices.is_complete(
-            self.points, self.tight, self.neighbour, self.alive, self.top, self.H, self.h0, self.n_facets, scale
+            self.points, self.tight, self.neighbour, self.alive, self.top, self.H, self.h0, used, scale
         )
 
     def _add_facet(self, h: Array, h0: float) -> int:

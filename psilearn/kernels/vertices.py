@@ -196,20 +196,21 @@ def _distance(points, v, H, h0, f, scale):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def is_complete(points, tight, neighbour, alive, top, H, h0, n_facets, scale):
+def is_complete(points, tight, neighbour, alive, top, H, h0, used, scale):
     """Re-check a list of vertices: feasible, on their facets, and closed under edges.
 
-    The graph of a polyhedron is connected, so vertices each of whose D edges ends in a listed vertex (or is the ray)
-    are *all* vertices. Returns (largest relative violation of an inequality, largest relative distance from an own
-    facet, closed).
+    ``used`` lists the facets with a vertex: the others could only make the polyhedron smaller. The graph of a
+    polyhedron is connected, so vertices each of whose D edges ends in a listed vertex (or is the ray) are *all*
+    vertices. Returns (largest relative violation of an inequality, largest relative distance from an own facet,
+    closed).
     """
     D = points.shape[1]
     broken, off = 0.0, 0.0
     for v in range(top):
         if not alive[v]:
             continue
-        for f in range(n_facets):
-            broken = max(broken, -_distance(points, v, H, h0, f, scale))
+        for index in range(used.size):
+            broken = max(broken, -_distance(points, v, H, h0, used[index], scale))
         for d in range(D):
             off = max(off, abs(_distance(points, v, H, h0, tight[v, d], scale)))
             w = neighbour[v, d]

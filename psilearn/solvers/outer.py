@@ -41,6 +41,8 @@ _RELAXATION = 1e-10
 _CUTS_PER_ITERATION = 6
 #: Points whose convex relaxation exceeds the incumbent's value this many times are cut off without a tangent of s_1.
 _FAR = 1.7
+#: Seconds the re-check takes per vertex, facet and coordinate.
+_CHECK_SECONDS = 5e-9
 _MAX_VERTICES = 20_000_000
 
 
@@ -153,27 +155,28 @@ class _Search:
         return True
 
     def _exclude(self, theta: Array) -> bool:
-        """Cut off a point that the convex relaxation R proves to be far worse than the incumbent, R(theta) > upper.
+        """Cut off a point that the convex relaxation R proves to be far worse than the incumbent.
 
-        The cut is the tangent of R where the segment from a point with R <= upper to theta leaves {R <= upper}, a set
+        The cut is the tangent of R where the segment from a point with R <= level to theta leaves {R <= level}, a set
         that contains every better point.
         """
         if self._relaxed(theta)[0] <= _FAR * self.upper:
             return False
+        level = self.upper * (1 + 1e-6)  # keeps a neighbourhood of the incumbent, whatever rounding does
         centre = np.zeros_like(theta)
-        if self._relaxed(centre)[0] > self.upper:
+        if self._relaxed(centre)[0] > level:
             centre = self.best
         inside, outside = 0.0, 1.0
         for _ in range(12):
             middle = 0.5 * (inside + outside)
-            if self._relaxed(centre + middle * (theta - centre))[0] > self.upper:
+            if self._relaxed(centre + middle * (theta - centre))[0] > level:
                 outside = middle
             else:
                 inside = middle
         touch = centre + outside * (theta - centre)
         value, slope = self._relaxed(touch)
         size = float(np.abs(slope) @ self.side)
-        h0 = (value - float(slope @ touch) - self.upper) / size
+        h0 = (value - float(slope @ touch) - level) / size
         fresh = self.cone.cut(np.append(0.0, -slope / size), h0, _RELAXATION)
         if fresh is None or fresh.size == 0:
             return False
@@ -195,7 +198,8 @@ class _Search:
     def _verdict(self, n_iter: int, limit: float) -> Status | None:
         if relative_gap(self.upper, self.bound) <= self.options.gap_tol:
             return Status.OPTIMAL
-        if self.clock.is_over:
+        checking = _CHECK_SECONDS * self.cone.n_vertices * self.cone.n_facets * self.cone.dim
+        if self.clock.left <= checking:  # leave time for the re-check of the vertices
             return Status.TIME_LIMIT
         if n_iter >= limit or self.cone.n_vertices > _MAX_VERTICES:
             return Status.ITERATION_LIMIT
@@ -262,7 +266,8 @@ class _Search:
     def _result(self, status: Status, n_iter: int) -> Result:
         broken, off, closed = self.cone.check(self.upper)
         proved = closed and max(broken, off) < 1e-9
-        bound = self.bound if proved else 0.0
+        least = float(self.value[: self.cone.top].min()) - 1e-9 * self.upper
+        bound = max(min(self.bound, least), 0.0) if proved else 0.0
         W, b = self.at.unpack(self.best)
         objective = self.problem.value(W, b)
         note = "vertices re-checked: feasible, on their facets, closed under edges"
