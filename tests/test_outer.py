@@ -123,11 +123,37 @@ def test_patterns_equal_brute_force(k, d, n, loss):
         assert result.objective == problem.value(result.coef, result.intercept)
 
 
+@pytest.mark.parametrize("loss", [Psi(2.0), Psi(1.0), HardMargin()], ids=repr)
+@pytest.mark.parametrize("k", [2, 3])
+def test_repeated_and_contradictory_points(k, loss):
+    """Points on a coarse grid: the same point twice in one class, and in two classes."""
+    from dataclasses import replace
+
+    for seed in range(4):
+        problem = tiny(seed, k, 1, 6, loss, C=10.0)
+        problem = replace(problem, space=LinearSpace(np.round(problem.space.X)))
+        truth = brute_force(problem)
+        result = patterns.solve(problem, Options(gap_tol=1e-5))
+        assert result.status is Status.OPTIMAL
+        assert result.lower_bound <= truth + 1e-6 * max(1.0, truth)
+        assert result.objective == pytest.approx(truth, rel=3e-5, abs=1e-6)
+
+
+@pytest.mark.parametrize("solver", [outer, patterns])
+@pytest.mark.parametrize("k", [2, 3])
+def test_one_class_only_costs_nothing(solver, k):
+    X = 1200.0 * np.array([[1.0], [-0.6], [-0.4], [1.0]])
+    problem = Problem(LinearSpace(X), np.zeros(4, dtype=np.intp), k, Psi(2.0), Penalty(l2=1.0), 0.004, np.ones(4))
+    result = solver.solve(problem, Options())
+    assert result.status is Status.OPTIMAL
+    assert result.objective < 1e-16
+
+
 @pytest.mark.parametrize("loss", [Psi(2.0), TruncatedHinge(-0.5)], ids=repr)
 @pytest.mark.parametrize(("k", "d"), [(2, 1), (2, 2), (3, 1)])
 def test_bounds_hold_on_many_random_instances(k, d, loss):
     """Two independent searches: neither's bound may exceed the other's objective."""
-    for seed in range(60 if k == 2 else 20):
+    for seed in range(60 if k == 2 else 12):
         rng = np.random.default_rng(seed)
         problem = tiny(
             seed, k, d, int(rng.integers(4, 14)), loss, C=10.0 ** rng.uniform(-2, 3), scale=10.0 ** (seed % 3)
@@ -143,7 +169,7 @@ def test_bounds_hold_on_many_random_instances(k, d, loss):
 
 def test_both_searches_equal_the_mip():
     for seed, (k, d) in enumerate([(2, 2), (3, 1), (4, 1)]):
-        problem = tiny(seed, k, d, 10, Psi(2.0))
+        problem = tiny(seed, k, d, 8, Psi(2.0))
         at = Coordinates.of(problem)
         found = patterns.solve(problem, Options(gap_tol=1e-4))
         box = at.box(found.objective)
@@ -222,7 +248,7 @@ def test_vertices_equal_qhull(p):
     ours = np.unique(np.round(polyhedron.points[: polyhedron.top][alive], 6), axis=0)
     assert ours.shape == found.shape
     np.testing.assert_allclose(ours, found, atol=2e-6)
-    assert polyhedron.check()[2]
+    assert polyhedron.check(1.0)[2]
 
 
 def test_degenerate_cuts_keep_the_polyhedron_simple():
@@ -232,7 +258,7 @@ def test_degenerate_cuts_keep_the_polyhedron_simple():
         assert polyhedron.cut(np.array([1.0, 1.0, 1.0, 1.0]), h0, 1e-9) is not None
         assert polyhedron.cut(np.array([1.0, -1.0, -1.0, 1.0]), h0, 1e-9) is not None
         assert polyhedron.cut(np.array([0.0, 1.0, 0.0, 0.0]), -1.0 + h0, 1e-9) is not None
-    broken, off, closed = polyhedron.check()
+    broken, off, closed = polyhedron.check(1.0)
     assert closed
     assert max(broken, off) < 1e-12
 

@@ -78,14 +78,16 @@ def margin_floor(data, state, budget, spent, centre, room, i):
         if left < 0.0:
             return data.t - drop
         far = data.radius * (left if data.is_l1 else np.sqrt(left)) * data.distance[i, m]
-        near = data.radius * np.sqrt(room) * data.distance[i, m]
-        worst = -np.inf
-        for r in range(data.rows.shape[1]):
-            shift = 0.0
-            for l in range(centre.size):
-                shift += (data.rows[i, r, l] - data.rows[j, r, l]) * centre[l]
-            worst = max(worst, near - shift)
-        drop = max(drop, min(far, worst))
+        if room < np.inf:
+            near = data.radius * np.sqrt(room) * data.distance[i, m]
+            worst = -np.inf
+            for r in range(data.rows.shape[1]):
+                shift = 0.0
+                for l in range(centre.size):
+                    shift += (data.rows[i, r, l] - data.rows[j, r, l]) * centre[l]
+                worst = max(worst, near - shift)
+            far = min(far, worst)
+        drop = max(drop, far)
         if state[j] == 1:
             return data.t - drop
         spent += data.cost[j] * data.cap

@@ -45,6 +45,7 @@ class Polyhedron:
         self.H = np.vstack([np.column_stack([np.zeros(2 * p), sides]), np.eye(1, self.dim)])
         self.h0 = np.append(limits, floor)
         self.n_facets = 2 * p + 1
+        self.reach = np.maximum(np.abs(lower), np.abs(upper))
         self._rng = np.random.default_rng(0)
         self.codes = self._rng.integers(1, 2**63, size=self.n_facets, dtype=np.uint64)
 
@@ -78,10 +79,11 @@ class Polyhedron:
         )  # fmt: skip
         return fresh[:n_fresh] if ok else None
 
-    def check(self) -> tuple[float, float, bool]:
-        """Re-check the list: see :func:`psilearn.kernels.vertices.is_complete`."""
+    def check(self, height: float) -> tuple[float, float, bool]:
+        """Re-check the list, z_0 measured in units of ``height``: see :func:`psilearn.kernels.vertices.is_complete`."""
+        scale = np.append(height, self.reach)
         return vertices.is_complete(
-            self.points, self.tight, self.neighbour, self.alive, self.top, self.H, self.h0, self.n_facets, 1e-300
+            self.points, self.tight, self.neighbour, self.alive, self.top, self.H, self.h0, self.n_facets, scale
         )
 
     def _add_facet(self, h: Array, h0: float) -> int:

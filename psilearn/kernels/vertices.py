@@ -183,7 +183,20 @@ def apply_cut(points, tight, neighbour, alive, slack, top, free, n_free, facet, 
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def is_complete(points, tight, neighbour, alive, top, H, h0, n_facets, tol):
+def _distance(points, v, H, h0, f, scale):
+    """Signed distance of a vertex from a facet, relative to the size of the terms, at least that of a scale-sized z."""
+    total, size, floor = -h0[f], abs(h0[f]), 0.0
+    for l in range(points.shape[1]):
+        part = H[f, l] * points[v, l]
+        total += part
+        size += abs(part)
+        if l == 0 or H[f, 0] == 0.0:
+            floor += abs(H[f, l]) * scale[l]
+    return total / max(size, floor)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def is_complete(points, tight, neighbour, alive, top, H, h0, n_facets, scale):
     """Re-check a list of vertices: feasible, on their facets, and closed under edges.
 
     The graph of a polyhedron is connected, so vertices each of whose D edges ends in a listed vertex (or is the ray)
@@ -196,24 +209,13 @@ def is_complete(points, tight, neighbour, alive, top, H, h0, n_facets, tol):
         if not alive[v]:
             continue
         for f in range(n_facets):
-            total, size = -h0[f], abs(h0[f])
-            for l in range(D):
-                part = H[f, l] * points[v, l]
-                total += part
-                size += abs(part)
-            broken = max(broken, -total / max(size, tol))
+            broken = max(broken, -_distance(points, v, H, h0, f, scale))
         for d in range(D):
-            f = tight[v, d]
-            total, size = -h0[f], abs(h0[f])
-            for l in range(D):
-                part = H[f, l] * points[v, l]
-                total += part
-                size += abs(part)
-            off = max(off, abs(total) / max(size, tol))
+            off = max(off, abs(_distance(points, v, H, h0, tight[v, d], scale)))
             w = neighbour[v, d]
             if w < 0:
                 for e in range(D):
-                    if e != d and not vertical_facet(H, tight[v, e]):
+                    if e != d and H[tight[v, e], 0] != 0.0:
                         return broken, off, False
                 continue
             if not alive[w]:
@@ -225,12 +227,6 @@ def is_complete(points, tight, neighbour, alive, top, H, h0, n_facets, tol):
             if back < 0 or not _same_ridge(tight, v, d, w, back):
                 return broken, off, False
     return broken, off, True
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def vertical_facet(H, f):
-    """Whether an inequality does not bound z_0."""
-    return H[f, 0] == 0.0
 
 
 @njit(cache=True, nogil=True, error_model="numpy")

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from ..coordinates import Coordinates
 from ..problem import Problem
-from ..result import Certificate, Claim, Result, Status
+from ..result import Certificate, Claim, Result, Status, relative_gap
 from .base import Clock, Options
 
 Array = NDArray[np.float64]
@@ -193,7 +193,7 @@ class _Search:
         self.envelopes = self.parts.envelopes(self.low)
 
     def _verdict(self, n_iter: int, limit: float) -> Status | None:
-        if self.upper - self.bound <= self.options.gap_tol * abs(self.upper):
+        if relative_gap(self.upper, self.bound) <= self.options.gap_tol:
             return Status.OPTIMAL
         if self.clock.is_over:
             return Status.TIME_LIMIT
@@ -237,7 +237,7 @@ class _Search:
     def _shrink(self) -> None:
         """Cut the box down to the one the present incumbent proves, once it is clearly smaller."""
         side = self.at.box(self.upper)[1]
-        smaller = np.flatnonzero(side < 0.9 * self.side)
+        smaller = np.flatnonzero((side < 0.9 * self.side) & (side > 0))
         for l, sign in itertools.product(smaller, (1.0, -1.0)):
             h = np.zeros(self.cone.dim)
             h[l + 1] = -sign
@@ -260,7 +260,7 @@ class _Search:
         self.bound = max(self.bound, min(value, self.upper) - 1e-9 * self.upper)
 
     def _result(self, status: Status, n_iter: int) -> Result:
-        broken, off, closed = self.cone.check()
+        broken, off, closed = self.cone.check(self.upper)
         proved = closed and max(broken, off) < 1e-9
         bound = self.bound if proved else 0.0
         W, b = self.at.unpack(self.best)

@@ -115,7 +115,7 @@ class _Search:
     @property
     def cutoff(self) -> float:
         """Nodes with a bound of at least this are done."""
-        return self.value - self.options.gap_tol * abs(self.value)
+        return self.value - self.options.gap_tol * max(self.value, float(np.finfo(float).eps))
 
     def run(self) -> Result:
         """Split the node with the lowest bound until none is below the cutoff."""
