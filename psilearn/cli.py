@@ -47,7 +47,7 @@ def compare(
     data: DataFile = None,
     target: Target = None,
     drop: Drop = None,
-    budget: Annotated[float, typer.Option(min=1, help="Seconds for everything.")] = 60.0,
+    budget: Annotated[float, typer.Option(min=1, help="Seconds for everything but compiling on first use.")] = 60.0,
     seed: Seed = 0,
     out: Annotated[Path | None, typer.Option(help="Write a report here: one HTML file that opens offline.")] = None,
     flip: Annotated[
@@ -197,14 +197,29 @@ def predict(
 
 @app.command()
 def explore(
+    data: Annotated[
+        Path | None, typer.Argument(help="Table to show in its first two components; default: two clouds.")
+    ] = None,
+    target: Target = None,
+    drop: Drop = None,
     out: Annotated[Path, typer.Option(help="Write the page here.")] = Path("explore.html"),
     browser: Annotated[bool, typer.Option("--open", help="Open it in the browser.")] = False,
 ) -> None:
     """Write the page where one drags a mislabelled point and watches the boundaries respond."""
+    from .encoding import TableEncoder
     from .explore import explorer_page
+    from .explore.page import as_plane
 
     _check_folder(out)
-    _write(out, explorer_page())
+    plane = None
+    if data is not None:
+        understood = _understood(data, target, drop)
+        encoder = TableEncoder(numbers=understood.numbers).fit(understood.frame)
+        X = encoder.transform(understood.frame)
+        plane = as_plane(X, understood.labels.to_numpy(dtype=str), encoder.get_feature_names_out())
+        if plane is None:
+            raise TableError("A plane needs at least two features; this table has one.")
+    _write(out, explorer_page(plane))
     typer.echo(f"Page: {out}")
     if browser:
         typer.launch(str(out.resolve()))

@@ -64,6 +64,8 @@ def read_chunks(path: str | Path, rows: int | None = None) -> Iterator[pd.DataFr
             yield from _csv_chunks(path, rows)
     except TableError:
         raise
+    except ImportError:
+        raise TableError("Reading Parquet needs the package pyarrow: pip install pyarrow.") from None
     except UnicodeDecodeError:
         raise TableError(f"'{shown(path.name)}' is not UTF-8 text; save it as UTF-8 and try again.") from None
     except (ValueError, OSError, pd.errors.ParserError) as error:

@@ -246,6 +246,18 @@ def test_explore_writes_a_page(psilearn, tmp_path):
     assert "Drag a mislabelled point" in (tmp_path / "e.html").read_text()
 
 
+def test_explore_a_table(psilearn, csv, tmp_path):
+    done = psilearn("explore", csv, "--target", "outcome", "--out", tmp_path / "e.html")
+    assert done.returncode == 0, done.stderr
+    assert "component 1 (" in (tmp_path / "e.html").read_text()
+    pd.DataFrame({"x": np.arange(20.0) ** 2, "target": np.resize(["a", "b"], 20)}).to_csv(
+        tmp_path / "t.csv", index=False
+    )
+    done = psilearn("explore", tmp_path / "t.csv", "--out", tmp_path / "f.html")
+    assert done.returncode == 1
+    assert "at least two features" in done.stderr
+
+
 def test_reproduce_lists_the_experiments(psilearn):
     assert psilearn("reproduce").returncode == 0
     assert psilearn("reproduce", "no-such-paper").returncode == 2

@@ -99,6 +99,17 @@ def test_absent_file_and_folder(tmp_path):
         read_table(tmp_path)
 
 
+def test_parquet_without_pyarrow(tmp_path, monkeypatch):
+    (tmp_path / "x.parquet").write_bytes(b"PAR1")
+
+    def absent(*arguments, **options):
+        raise ImportError("no engine")
+
+    monkeypatch.setattr(pd, "read_parquet", absent)
+    with pytest.raises(TableError, match="pip install pyarrow"):
+        read_table(tmp_path / "x.parquet")
+
+
 def test_semicolons_bom_and_missing_marks(tmp_path):
     path = tmp_path / "x.csv"
     path.write_bytes("\ufeffa;b;target\n1;NA;yes\n?;x;no\n".encode())

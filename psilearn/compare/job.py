@@ -21,6 +21,7 @@ from ..programs.highs import ProgramError
 from ..tables import Understanding
 from .methods import METHODS, Context, Method
 from .tuning import Tuning, thin, tune
+from .warmup import warm_up
 
 
 @dataclass(frozen=True)
@@ -30,7 +31,7 @@ class Settings:
     Attributes
     ----------
     budget : float
-        Seconds for everything.
+        Seconds for everything but compiling on first use.
     seed : int
         Of the split, the flips, the folds and the methods.
     test_share : float
@@ -164,11 +165,12 @@ def compare(
         The registry.
     """
     settings = settings or Settings()
+    wanted = [m for m in methods if not settings.methods or m.key in settings.methods]
+    warm_up(wanted, len(data.class_counts), progress)
     start = time.perf_counter()
     deadline = start + settings.budget
     progress("splitting and encoding", 0.0)
     splits = make_splits(data, settings)
-    wanted = [m for m in methods if not settings.methods or m.key in settings.methods]
     outcomes: list[Outcome] = []
     not_run: list[tuple[Method, str]] = []
     # Cheap methods first: one that overruns its share must not starve them.

@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from ..encoding import TableEncoder
+from ..programs.highs import ProgramError
 from ..tablemodel import TableModel
 from ..tables import TableError, Understanding
 from .methods import Context, Method
@@ -44,7 +45,7 @@ def fit_table(data: Understanding, method: Method, budget: float = 60.0, seed: i
             tuning = tune(method, X, y[rows], 3, context, 0.5 * budget)
             limit = max(0.5, budget - (time.perf_counter() - start))
             classifier = method.build(tuning.best, replace(context, limit=limit)).fit(X, y[rows])
-        except ValueError as error:
+        except (ValueError, ProgramError) as error:
             raise TableError(f"{method.label} could not be fitted: {error}") from None
     share = float(np.mean(classifier.predict(X) != y[rows]))
     about = {"rows": len(rows), method.parameter: tuning.best, "training error": round(share, 4), "seed": seed}

@@ -8,10 +8,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..compare.tuning import thin
 from ..pages import asset, data_script, page
+from ..tables import shown
 
 #: More points than this make dragging slow and the picture crowded.
 MAX_POINTS = 160
+#: Rows from which principal components are computed.
+SVD_ROWS = 2000
 
 _INTRO = """
 <p class="lead">Every line is a classifier. The <b class="ink-svm">SVM</b> pays for a mistake in proportion to how wrong
@@ -35,6 +39,29 @@ def as_data(
     """Return what ``explorer.js`` reads: points (x, y, label in {-1, 1}), axis names, class names and C."""
     points = [[round(float(x), 4), round(float(y), 4), int(s)] for (x, y), s in zip(Z, labels)]
     return {"points": points, "axes": list(axes), "classes": list(classes), "C": C}
+
+
+def as_plane(X: NDArray[np.float64], y: NDArray, names: NDArray, seed: int = 0) -> dict[str, Any] | None:
+    """Return rows of the two largest classes in two dimensions: two features, or the first two principal components.
+
+    At most :data:`MAX_POINTS` rows are kept, chosen at random; None if there is one feature only.
+    """
+    if X.shape[1] < 2:
+        return None
+    classes, counts = np.unique(y, return_counts=True)
+    pair = np.sort(classes[np.argsort(-counts, kind="stable")[:2]])
+    rows = np.flatnonzero(np.isin(y, pair))
+    rows = rows[thin(y[rows], MAX_POINTS, seed)[0]]
+    if X.shape[1] == 2:
+        Z, axes = X[rows], [shown(n) for n in names]
+    else:
+        mean = X.mean(axis=0)
+        _, spread, V = np.linalg.svd(X[thin(y, SVD_ROWS, seed)[0]] - mean, full_matrices=False)
+        Z = (X[rows] - mean) @ V[:2].T
+        share = 100 * spread[:2] ** 2 / np.sum(spread**2)
+        axes = [f"component {i + 1} ({share[i]:.0f}% of the variance)" for i in range(2)]
+    scale = np.maximum(Z.std(axis=0), 1e-12)
+    return as_data(Z / scale, np.where(y[rows] == pair[1], 1, -1), axes, [shown(c, 30) for c in pair], 1.0)
 
 
 def explorer_html(data: dict[str, Any], name: str = "explorer") -> str:

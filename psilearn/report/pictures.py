@@ -15,7 +15,7 @@ from .. import RejectClassifier, SVMClassifier, TruncatedHingeClassifier
 from ..compare.job import Comparison
 from ..compare.tuning import thin
 from ..estimators.path import regularization_path
-from ..explore.page import MAX_POINTS, as_data
+from ..explore.page import as_plane
 from ..tables import shown
 
 #: Rows used for pictures that need fits of their own.
@@ -28,25 +28,10 @@ MAX_PATH_FEATURES = 400
 
 
 def plane(comparison: Comparison) -> dict[str, Any] | None:
-    """Return the training rows of the two largest classes in two dimensions, for the explorer; None without a plane."""
+    """Return the training rows in two dimensions, for the explorer; None if there is one feature only."""
     split = comparison.splits[0]
-    if split.X_train.shape[1] < 2:
-        return None
-    names, counts = np.unique(split.y_train, return_counts=True)
-    pair = np.sort(names[np.argsort(-counts, kind="stable")[:2]])
-    rows = np.flatnonzero(np.isin(split.y_train, pair))
-    rows = rows[thin(split.y_train[rows], MAX_POINTS, comparison.settings.seed)[0]]
-    X = split.X_train[rows]
-    if X.shape[1] == 2:
-        Z, axes = X, [shown(n) for n in split.encoder.get_feature_names_out()]
-    else:
-        centred = split.X_train - split.X_train.mean(axis=0)
-        _, spread, V = np.linalg.svd(centred[thin(split.y_train, PICTURE_ROWS, 0)[0]], full_matrices=False)
-        Z = (X - split.X_train.mean(axis=0)) @ V[:2].T
-        share = 100 * spread[:2] ** 2 / np.sum(spread**2)
-        axes = [f"component {i + 1} ({share[i]:.0f}% of the variance)" for i in range(2)]
-    scale = np.maximum(Z.std(axis=0), 1e-12)
-    return as_data(Z / scale, np.where(split.y_train[rows] == pair[1], 1, -1), axes, [shown(c, 30) for c in pair], 1.0)
+    names = split.encoder.get_feature_names_out()
+    return as_plane(split.X_train, split.y_train, names, comparison.settings.seed)
 
 
 def paths(comparison: Comparison, seconds: float) -> list[dict[str, Any]]:
