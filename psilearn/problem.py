@@ -164,15 +164,32 @@ class Problem:
         if self.n_classes == 2:
             alpha = repair_two_class(R[:, 0] * self.signs, self.signs, upper, float(target[0]))
             if alpha is None:
-                return None
+                return self._tilt_as_multipliers(upper)
             R = self.spread(alpha, None)
         else:
             A = repair_k_class(-R, self.y, upper, target)
             if A is None:
-                return None
+                return self._tilt_as_multipliers(upper)
             R = -A
             R[np.arange(self.n), self.y] = A.sum(axis=1)
         return R if self.penalty.l2 > 0 else self._shrunk(R)
+
+    def _tilt_as_multipliers(self, upper: NDArray[np.float64]) -> NDArray[np.float64] | None:
+        """Return the tilt itself if its rows are feasible multipliers, as those of a majorant are; its columns balance.
+
+        When a class is wholly truncated this is all the freedom there is, and rounding hides it from the repair.
+        """
+        if self.tilt is None:
+            return None
+        rows = np.arange(self.n)
+        alpha = self.tilt[:, 0] * self.signs if self.n_classes == 2 else self.tilt[rows, self.y]
+        others = np.zeros(self.n) if self.n_classes == 2 else np.where(self._own_class, 0.0, self.tilt).max(axis=1)
+        feasible = np.all(alpha >= 0) and np.all(alpha <= upper * (1 + 1e-12)) and np.all(others <= 0)
+        return self.tilt.copy() if feasible else None
+
+    @cached_property
+    def _own_class(self) -> NDArray[np.bool_]:
+        return self.y[:, None] == np.arange(self.n_classes)
 
     def _shrunk(self, R: NDArray[np.float64]) -> NDArray[np.float64]:
         """Pull R towards the tilt until the conjugate of a pure l1 penalty is finite."""

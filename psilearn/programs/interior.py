@@ -166,8 +166,8 @@ class _Iterate:
         self.gradient[self.kinked] -= self.sign.alpha[:, 0, 0]
         return self.gap / max(abs(value), 1e-300)
 
-    def factor(self) -> None:
-        """Factor the normal matrix B'(diag + sum_i Z_i'S_i Z_i)B, with the least ridge that makes it definite."""
+    def factor(self) -> bool:
+        """Factor the normal matrix B'(diag + sum_i Z_i'S_i Z_i)B, with the least ridge that makes it definite, if any."""
         P, B = self.P, self.P.basis
         N = P.margins.normal(self.data.schur())
         diagonal = P.q.copy()
@@ -179,10 +179,10 @@ class _Iterate:
         for ridge in 10.0 ** np.arange(-15, -3):
             try:
                 self.factors = cho_factor(self.matrix + ridge * np.eye(self.unit.size), check_finite=False)
-                return
+                return True
             except np.linalg.LinAlgError:
                 continue
-        raise np.linalg.LinAlgError("The normal matrix of the interior point cannot be factored.")
+        return False
 
     def solve(self, rhs: Array) -> Array:
         """Solve the scaled system; one step of refinement takes back what the ridge distorts."""
@@ -204,9 +204,10 @@ class _Iterate:
             primal = dual = min(primal, dual)
         return dv, float(primal), float(dual)
 
-    def advance(self) -> None:
-        """One predictor and corrector step."""
-        self.factor()
+    def advance(self) -> bool:
+        """One predictor and corrector step; False, and no step, if the numbers no longer carry one."""
+        if not self.factor():
+            return False
         for block, z in zip(self.blocks, self.z):
             block.prepare(z, -block.s * block.alpha, -block.xi * block.beta)
         _, primal, dual = self.newton()
@@ -220,6 +221,7 @@ class _Iterate:
         self.v = self.v + primal * dv
         for block in self.blocks:
             block.move(primal, dual)
+        return True
 
 
 def solve_interior(programme: Programme, v: Array, watch: Callable[[Array, Array, float], bool]) -> int:
@@ -235,5 +237,6 @@ def solve_interior(programme: Programme, v: Array, watch: Callable[[Array, Array
         best = min(best, iterate.gap)
         if watch(iterate.v, iterate.a, relative) or relative < 1e-15 or iterate.gap > 1e6 * best:
             return iteration
-        iterate.advance()
+        if not iterate.advance():
+            return iteration
     return _MAX_ITER

@@ -27,6 +27,7 @@ SOLVERS: dict[str, tuple[str, str]] = {
     "smo": ("smo", "decomposition along cycles of the class graph; kernel machines"),
     "dca": ("dca", "d.c. algorithm; a critical point of any continuous loss"),
     "mip": ("mip", "branch and bound; the proved global optimum of two-class problems"),
+    "patterns": ("patterns", "branch and bound over who pays the cap; the proved global optimum of k-class problems"),
     "outer": ("outer", "outer approximation by vertex enumeration; global optima in few dimensions"),
 }
 
@@ -60,7 +61,7 @@ def solve(problem: Problem, solver: str, options: Options, start: Result | None 
         return module.solve(problem, options, start, finish=load("l1").solve)
     if solver == "columns":
         return module.solve(problem, options, start, inner=solve_convex)
-    if solver in ("mip", "outer") and start is None:
+    if solver in ("mip", "outer", "patterns") and start is None:
         clock = Clock(options.time_limit)
         start = descend(problem, options)
         options = replace(options, time_limit=clock.left)
