@@ -133,9 +133,12 @@ class MarginEstimator(ClassifierMixin, BaseEstimator):
             Weights; a weight of 2 equals the row given twice, 0 equals its absence.
         """
         problem, sample = self._prepare(X, y, sample_weight)
-        self._keep(solve(problem, self.solver, self._options(), None), problem, sample)
+        self._keep(self._solve(problem), problem, sample)
         self._warn_unless_done()
         return self
+
+    def _solve(self, problem: Problem) -> Result:
+        return solve(problem, self.solver, self._options(), None)
 
     def _prepare(self, X: Any, y: Any, sample_weight: Any) -> tuple[Problem, Sample]:
         """Validate, encode, and state the problem."""

@@ -37,7 +37,7 @@ INTERIOR_WORK = 3e8
 MANY_FEATURES = 500
 #: What "auto" spends on proving a non-convex optimum. Counted in nodes times their size, about half a second, so that
 #: a fit can be repeated exactly; the seconds are a safeguard for slow machines.
-EXACT_WORK, EXACT_SECONDS, EXACT_SAMPLES = 4e6, 20.0, 2000
+EXACT_WORK, EXACT_SECONDS, EXACT_SAMPLES = 4e6, 120.0, 2000
 
 
 def load(name: str) -> ModuleType:
@@ -61,11 +61,28 @@ def solve(problem: Problem, solver: str, options: Options, start: Result | None 
         return module.solve(problem, options, start, finish=load("l1").solve)
     if solver == "columns":
         return module.solve(problem, options, start, inner=solve_convex)
-    if solver in ("mip", "outer", "patterns") and start is None:
-        clock = Clock(options.time_limit)
-        start = descend(problem, options)
-        options = replace(options, time_limit=clock.left)
+    if solver in ("mip", "outer", "patterns"):
+        return _solve_globally(module, problem, options, start)
     return module.solve(problem, options, start)
+
+
+def _solve_globally(module: ModuleType, problem: Problem, options: Options, start: Result | None) -> Result:
+    """Run an exact solver from the d.c. end point; an optimum that is a constant function is returned as exactly that.
+
+    Otherwise coefficients of rounding size would decide the predictions (f = 0 is optimal for small a and many flips).
+    """
+    clock = Clock(options.time_limit)
+    if start is None and not options.extra.get("restrict"):
+        start = descend(problem, options)
+    result = module.solve(problem, replace(options, time_limit=clock.left), start)
+    value, b = problem.best_constant()
+    if options.extra.get("restrict") or value > result.objective + 1e-9 * abs(result.objective):
+        return result
+    note = "the optimum is a constant function" if result.status is Status.OPTIMAL else "the best found is constant"
+    bound = min(result.lower_bound, value)
+    certificate = replace(result.certificate, objective=value, bound=bound, note=note)
+    W = np.zeros_like(result.coef)
+    return replace(result, coef=W, intercept=b, objective=value, lower_bound=bound, certificate=certificate)
 
 
 def solve_convex(problem: Problem, options: Options, start: Result | None = None) -> Result:
@@ -104,11 +121,12 @@ def solve_nonconvex(problem: Problem, options: Options, start: Result | None = N
     """
     clock = Clock(options.time_limit)
     found = descend(problem, options, start)
-    if problem.n > EXACT_SAMPLES or load("mip").refuses(problem) is not None:
+    exact_solver = "mip" if problem.n_classes == 2 else "patterns"
+    if problem.n > EXACT_SAMPLES or load(exact_solver).refuses(problem) is not None:
         return found
     nodes = options.max_iter or max(10, int(EXACT_WORK / (problem.n * (min(problem.space.dim, problem.n) + 10))))
     budget = replace(options, time_limit=min(EXACT_SECONDS, clock.left), max_iter=nodes)
-    exact = solve(problem, "mip", budget, found)
+    exact = solve(problem, exact_solver, budget, found)
     if exact.status is Status.OPTIMAL or not math.isfinite(found.objective) or exact.objective < found.objective:
         return exact
     if found.status is not Status.CRITICAL:
