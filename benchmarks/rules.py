@@ -128,7 +128,7 @@ def report(label, seconds, result, target):
 
 def relaxation():
     print("L0-RBoost to proved relaxation optimality, 3x support sets, K = 5")
-    relax(*additive(50, 6), 2)
+    relax(*additive(60, 15), 2)
     for name in ("clvheart", "bcw", "huheart"):
         A, y = support(name)
         seconds, result = seconds_of(lambda: relax(A, y, 5))  # noqa: B023

@@ -53,6 +53,22 @@ def literal_gains(literals, value, rows, n_gain, out):
 
 
 @njit(cache=True, nogil=True)
+def _few_gains(literals, value, rows, n_gain, allowed, n_allowed, out):
+    """The same for a short list of literals only; the others' entries of ``out`` are left as they are."""
+    total = 0.0
+    for q in range(n_allowed):
+        out[allowed[q]] = 0.0
+    for a in range(n_gain):
+        row = rows[a]
+        v = value[row]
+        total += v
+        for q in range(n_allowed):
+            if literals[row, allowed[q]]:
+                out[allowed[q]] += v
+    return total
+
+
+@njit(cache=True, nogil=True)
 def _filter(literals, rows, n_gain, n_cost, l, out):
     """Copy the rows that satisfy literal l; return the two new counts."""
     g = 0
@@ -250,7 +266,10 @@ def advance(
             total = 0.0
             dominated = False
             if depth < K:
-                total = literal_gains(literals, value, rows[depth], g, gain)
+                if closes or 8 * n_allowed > n_literals:
+                    total = literal_gains(literals, value, rows[depth], g, gain)
+                else:
+                    total = _few_gains(literals, value, rows[depth], g, allowed, n_allowed, gain)
                 if closes:
                     c, n_allowed, dominated = _close(
                         literals, gain, total, rows[depth], g, c, inside[depth], allowed, n_allowed, tolerance
