@@ -399,17 +399,28 @@ def _is_false_proof(model, best, work, bound, allowance):
 
 @inner
 def _branching_sample(model, work):
-    """The free sample whose envelope is furthest below its loss, and that distance."""
+    """The free sample whose decision should lift both children most, and how far its envelope is below its loss.
+
+    OUT raises the sample's cost to the cap. IN raises it to g, and where u < t the margin must also move, which costs
+    about half the square of the distance (samples have unit size). The product of both estimates decides.
+    """
     n = model.y.size
-    worst, who = 0.0, n
+    most, who, gap_of_who = -1.0, n, 0.0
+    t = work.terms
     for i in range(n):
         if work.state[i] == FREE:
-            loss = model.cost[i] * loss_value(work.u[i], model.knots, model.slopes, model.t, model.cap, 0.0)
-            t = work.terms
-            gap = loss - piece_value(i, work.u[i], t.tau, t.vert, t.number, t.const)
-            if gap > worst:
-                worst, who = gap, i
-    return who, worst
+            u = work.u[i]
+            paid = piece_value(i, u, t.tau, t.vert, t.number, t.const)
+            gap = model.cost[i] * loss_value(u, model.knots, model.slopes, model.t, model.cap, 0.0) - paid
+            if gap > 1e-13 * model.cost[i]:
+                out_rise = max(0.0, model.cost[i] * model.cap - paid)
+                in_rise = max(0.0, model.cost[i] * convex_value(max(u, model.t), model.knots, model.slopes) - paid)
+                if u < model.t:
+                    in_rise += 0.5 * (model.t - u) ** 2
+                score = out_rise * in_rise
+                if score > most:
+                    most, who, gap_of_who = score, i, gap
+    return who, gap_of_who
 
 
 @kernel
@@ -464,7 +475,7 @@ def advance(model, pool, best, work, search, counters, gap_tol, n_nodes, effort)
                 continue
             best.floor[0] = min(best.floor[0], bound)
             continue
-        go_in = model.t - work.u[who] < 0.5 * (model.t - work.low[who])
+        go_in = work.u[who] >= model.t  # what the relaxation leaves far below t is probably left out
         work.state[who] = OUT if go_in else IN
         _open_node(pool, bound, work)
         work.state[who] = IN if go_in else OUT

@@ -15,7 +15,7 @@ import numpy as np
 from ..kernels.pieces import FREE, IN
 from ..problem import Problem
 from ..result import Result
-from . import branch
+from . import portfolio
 from .base import Clock, Options
 from .reduction import reduce
 
@@ -64,7 +64,7 @@ def certify_labels(
     for index in chosen:
         given = np.full(reduction.n, FREE, np.int8)
         given[reduction.group[index]] = IN
-        outcome = branch.search(reduction, problem.loss, options, Clock(options.time_limit), warm, given)
+        outcome = portfolio.search(reduction, problem.loss, options, Clock(options.time_limit), warm, given)
         bound = reduction.unit * outcome.bound
         excess = max(0.0, bound - result.objective) / max(abs(result.objective), np.finfo(float).eps)
         proved = outcome.status == "optimal"

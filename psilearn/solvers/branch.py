@@ -89,8 +89,8 @@ def svm(model: tree.Model, factor: float = 1.0) -> tuple[Array, float, Array]:
     return work.w, float(work.b[0]), work.u
 
 
-def margin_bounds(model: tree.Model, upper: float) -> tuple[Array, Array]:
-    """Bounds low <= u <= high on the margins of every solution better than ``upper``.
+def margin_bounds(model: tree.Model, upper: float, most: float = math.inf) -> tuple[Array, Array]:
+    """Bounds low <= u <= high on the margins of every solution better than ``upper`` with penalty at most ``most``.
 
     Such a solution has ||w|| <= rho = sqrt(2 upper) (1-norm: rho = upper, and distances in the max-norm), and the
     samples with u < t cost less than ``upper`` together. So if the samples of i's own class up to distance r from it
@@ -100,7 +100,8 @@ def margin_bounds(model: tree.Model, upper: float) -> tuple[Array, Array]:
     leaving it out costs at least as much as the best constant, an incumbent.
     """
     n = model.y.size
-    rho = math.sqrt(2.0 * upper) if model.norm == 2 else upper
+    most = min(most, upper)
+    rho = math.sqrt(2.0 * most) if model.norm == 2 else most
     low, high = np.full(n, -np.inf), np.full(n, np.inf)
     for i in range(n):
         for own in (True, False):
@@ -160,56 +161,58 @@ def grown(pool: tree.Pool) -> tree.Pool:
     return bigger
 
 
-def search(
-    reduction: Reduction,
-    loss: Loss,
-    options: Options,
-    clock: Clock,
-    points: Sequence[tuple[Array, float]] = (),
-    given: NDArray[np.int8] | None = None,
-) -> Outcome:
-    """Search the tree until the gap is closed, or time, nodes or the user's patience end.
+class TreeSearch:
+    """The branch and bound, to be run in slices of time.
 
-    ``points`` are scaled (v, b) to start from; ``given`` states per group (FREE, IN: u >= t, TOP: no loss) restrict the
-    solutions. Extra options: ``memory``, bytes of open nodes (default 2e9).
+    ``most`` is a bound on the penalty of better solutions, if one is known. Extra options: ``memory``, bytes of open
+    nodes (default 2e9).
     """
-    model = make_model(reduction, loss, given)
-    best, scratch = first_incumbent(model, points)
-    n = model.y.size
-    pool = make_pool(64, n)
-    slot = tree.push(pool, 0.0)
-    pool.state[slot] = model.given
-    pool.low[slot], pool.high[slot] = margin_bounds(model, best.value[0])
-    pool.intercept[slot] = best.b[0]
-    work, counters = make_work(model), np.zeros(3, np.int64)
-    most_slots = max(4 * n, int(options.extra.get("memory", 2e9) / (25 * n + 32)))
-    max_nodes = math.inf if options.max_iter is None else options.max_iter
-    status, chunk = Status.OPTIMAL, 16
-    try:
-        while pool.sizes[0] > 0:
-            if clock.is_over or counters[0] >= max_nodes:
-                status = Status.TIME_LIMIT if clock.is_over else Status.ITERATION_LIMIT
-                break
-            if pool.sizes[1] < n + 64 and pool.state.shape[0] < most_slots:
-                pool = grown(pool)
+
+    def __init__(
+        self, model: tree.Model, best: tree.Best, scratch: tree.Work, options: Options, most: float = math.inf
+    ) -> None:
+        self.model, self.best, self.scratch, self.options = model, best, scratch, options
+        n = model.y.size
+        self.pool = make_pool(64, n)
+        slot = tree.push(self.pool, 0.0)
+        self.pool.state[slot] = model.given
+        self.pool.low[slot], self.pool.high[slot] = margin_bounds(model, best.value[0], most)
+        self.pool.intercept[slot] = best.b[0]
+        self.work, self.counters = make_work(model), np.zeros(3, np.int64)
+        self.most_slots = max(4 * n, int(options.extra.get("memory", 2e9) / (25 * n + 32)))
+        self.chunk = 16
+
+    @property
+    def bound(self) -> float:
+        """Proved lower bound (scaled)."""
+        open_bound = self.pool.bound[self.pool.heap[0]] if self.pool.sizes[0] else math.inf
+        return float(min(open_bound, self.best.floor[0], self.best.value[0]))
+
+    @property
+    def is_done(self) -> bool:
+        """Whether nothing is left to search."""
+        return bool(self.pool.sizes[0] == 0)
+
+    @property
+    def steps(self) -> int:
+        """Nodes so far."""
+        return int(self.counters[0])
+
+    def run(self, clock: Clock, until: float, max_steps: float) -> None:
+        """Search until done, or until the clock shows ``until`` seconds, or ``max_steps`` nodes are spent."""
+        n = self.model.y.size
+        while not self.is_done and clock.seconds < until and self.steps < max_steps:
+            if self.pool.sizes[1] < n + 64 and self.pool.state.shape[0] < self.most_slots:
+                self.pool = grown(self.pool)
             began = clock.seconds
-            tree.advance(model, pool, best, work, scratch, counters, options.gap_tol, chunk, _ROUNDS)
-            if counters[1]:
+            tree.advance(
+                self.model, self.pool, self.best, self.work, self.scratch, self.counters, self.options.gap_tol,
+                self.chunk, _ROUNDS,
+            )  # fmt: skip
+            if self.counters[1]:
                 raise AssertionError("A node's bound exceeds an incumbent inside it: please report this problem.")
             took = max(clock.seconds - began, 1e-6)
-            chunk = int(min(max(1, chunk * min(4.0, _CHUNK_SECONDS / took)), 100_000))
-            clock.note(reduction.unit * best.value[0], reduction.unit * _bound(pool, best))
-    except KeyboardInterrupt:
-        status = Status.INTERRUPTED
-    bound = _bound(pool, best)
-    alpha = polish(model, best, scratch)
-    bound = min(bound, float(best.value[0]))
-    return Outcome(best.w, float(best.b[0]), alpha, float(best.value[0]), bound, status, int(counters[0]))
-
-
-def _bound(pool: tree.Pool, best: tree.Best) -> float:
-    open_bound = pool.bound[pool.heap[0]] if pool.sizes[0] else math.inf
-    return float(min(open_bound, best.floor[0], best.value[0]))
+            self.chunk = int(min(max(1, self.chunk * min(4.0, _CHUNK_SECONDS / took)), 100_000))
 
 
 def polish(model: tree.Model, best: tree.Best, work: tree.Work) -> Array:

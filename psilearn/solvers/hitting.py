@@ -1,42 +1,42 @@
 """Implicit hitting sets: a second exact search, strong where leaving samples out is what costs most.
 
-A solution leaves some samples out (z_i = 1, pays cap cost_i) and solves a convex problem on the others, whose value conv(K)
-grows with the kept set K. Let UB be the incumbent value and LB a bound on what the samples left out cost. Every better
-solution has conv(K) < UB - LB, so a set S with conv(S) >= UB - LB is a conflict: one of its samples is left out,
+A solution leaves some samples out (z_i = 1, pays cap cost_i) and solves a convex problem on the others, whose value
+conv(K) grows with the kept set K. Let UB be the incumbent value and LB a bound on what the samples left out cost. Every
+better solution has conv(K) < UB - LB, so a set S with conv(S) >= UB - LB is a conflict: one of its samples is left out,
 
     sum_{i in S} z_i >= 1.
 
-The master problem min sum_i cap cost_i z_i over all conflicts known is solved by HiGHS and gives LB; keeping everything it
-leaves in gives a better incumbent or new conflicts, made minimal by deletion. Conflicts stay valid, because UB falls and LB
-rises. For the hard margin these are the combinatorial Benders cuts of Santana, Serrano, Schiffer and Vidal (2022), with the
-penalty counted in.
+The master problem min sum_i cap cost_i z_i over all known conflicts is solved by HiGHS and gives LB; keeping
+everything it leaves in gives a better incumbent or new conflicts, made minimal by deletion. Conflicts stay valid,
+because UB falls and LB rises. For the hard margin these are the combinatorial Benders cuts of Santana, Serrano,
+Schiffer and Vidal (2022), with the penalty counted in. Conflicts are proved by dual feasible points; the master's
+bound is attested by HiGHS.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..kernels import tree
 from ..kernels.pieces import FREE, GONE, IN
-from ..losses import Loss
-from ..programs.highs import HighsSession
-from ..result import Status
+from ..programs.highs import Answer, HighsSession
 from .base import Clock, Options
-from .branch import Outcome, first_incumbent, make_model, make_work, polish
-from .reduction import Reduction
+from .branch import make_work
 
 Array = NDArray[np.float64]
+
+#: Roundings of a fractional master solution that are searched for conflicts.
+_LEVELS = (0.999, 0.5, 0.1)
 
 
 class _Conflicts:
     """Finds conflicts of the convex problem."""
 
-    def __init__(self, model: tree.Model, best: tree.Best) -> None:
-        self.model, self.best = model, best
+    def __init__(self, model: tree.Model, best: tree.Best, scratch: tree.Work) -> None:
+        self.model, self.best, self.scratch = model, best, scratch
         self.work = make_work(model)
 
     def value(self, state: NDArray[np.int8], cutoff: float) -> float:
@@ -51,15 +51,15 @@ class _Conflicts:
         """Samples that prove the last value."""
         return np.flatnonzero((self.work.alpha > 0.0) & (self.work.state == IN) & (self.model.given == FREE))
 
-    def minimal(self, members: NDArray[np.intp], cutoff: float) -> NDArray[np.intp]:
-        """Delete members while the rest is still a conflict."""
+    def minimal(self, members: NDArray[np.intp], cutoff: float, clock: Clock) -> NDArray[np.intp]:
+        """Delete members, those with small multipliers first, while the rest is still a conflict."""
         order = members[np.argsort(self.work.alpha[members], kind="stable")]
-        tried: set[int] = set()
         current = list(order)
         for i in order:
-            if i not in current or i in tried:
+            if i not in current:
                 continue
-            tried.add(int(i))
+            if clock.is_over:
+                break
             state = np.full(self.model.y.size, GONE, np.int8)
             rest = [j for j in current if j != i]
             state[rest] = IN
@@ -76,75 +76,74 @@ class _Conflicts:
             value = self.value(state, cutoff)
             work = self.work
             if value < cutoff:
-                tree.offer(self.model, self.best, work.w, work.b[0], work.u)
+                self.scratch.alpha[:] = work.alpha
+                tree.local_search(self.model, self.best, self.scratch, work.u)
                 break
             members = self.support()
             if members.size == 0:
                 break
-            conflict = self.minimal(members, cutoff)
+            conflict = self.minimal(members, cutoff, clock)
             found.append(conflict)
             state[conflict] = GONE
         return found
 
 
-def search(
-    reduction: Reduction,
-    loss: Loss,
-    options: Options,
-    clock: Clock,
-    points: Sequence[tuple[Array, float]] = (),
-    given: NDArray[np.int8] | None = None,
-) -> Outcome:
-    """Solve by implicit hitting sets; the same arguments and promises as :func:`.branch.search`."""
-    model = make_model(reduction, loss, given)
-    best, scratch = first_incumbent(model, points)
-    n = model.y.size
-    conflicts = _Conflicts(model, best)
-    price = model.cap * model.cost
-    least = float(price.min())
-    integral = bool(np.allclose(price, least, rtol=1e-12))
-    master = HighsSession(mip_rel_gap=0.0)
-    master.add_columns(price / least, 0.0, 1.0, integer=True)
-    lower, relaxed, rounds, status = 0.0, True, 0, Status.OPTIMAL
-    try:
-        while True:
-            allowance = tree.ROUNDING * best.value[0]
-            penalty = best.value[0] - price[_left_out(model, best)].sum()
-            target = best.value[0] - options.gap_tol * min(best.value[0], max(penalty, 0.0)) - allowance
-            if lower >= target:
-                break
-            if clock.is_over or (options.max_iter is not None and rounds >= options.max_iter):
-                status = Status.TIME_LIMIT if clock.is_over else Status.ITERATION_LIMIT
-                break
-            rounds += 1
-            master.set(solve_relaxation=relaxed)
-            answer = master.solve(max(clock.left, 0.01))
-            bound = answer.value if relaxed else answer.bound
-            if answer.is_optimal or not relaxed:
-                bound = math.ceil(bound - 1e-6) if integral else bound * (1.0 - 1e-9)
-                lower = max(lower, least * max(bound, 0.0))
-            clock.note(reduction.unit * best.value[0], reduction.unit * min(lower, best.value[0]))
-            if not np.isfinite(answer.value) or answer.x.size < n:
-                continue
-            cutoff = best.value[0] - lower - allowance
-            if cutoff <= 0.0:
-                continue
-            found = []
-            for level in (0.999, 0.5, 0.1) if relaxed else (0.5,):
-                found += conflicts.disjoint(answer.x > level, cutoff, clock)
-            violated = [c for c in found if answer.x[c].sum() < 1.0 - 1e-6]
-            if violated:
-                rows = np.zeros((len(violated), n))
-                for row, conflict in zip(rows, violated):
-                    row[conflict] = 1.0
-                master.add_rows(rows, 1.0, math.inf)
-            relaxed = bool(violated) and (relaxed or rounds % 8 != 0)
-    except KeyboardInterrupt:
-        status = Status.INTERRUPTED
-    alpha = polish(model, best, scratch)
-    value = float(best.value[0])
-    return Outcome(best.w, float(best.b[0]), alpha, value, min(lower, value), status, rounds)
+class HittingSearch:
+    """The search by implicit hitting sets, to be run in slices of time."""
 
+    def __init__(self, model: tree.Model, best: tree.Best, scratch: tree.Work, options: Options) -> None:
+        self.model, self.best, self.options = model, best, options
+        self.conflicts = _Conflicts(model, best, scratch)
+        self.price = model.cap * model.cost
+        self.unit = float(self.price.min())
+        self.integral = bool(np.allclose(self.price, self.unit, rtol=1e-12))
+        self.master = HighsSession(mip_rel_gap=0.0)
+        self.master.add_columns(self.price / self.unit, 0.0, 1.0, integer=True)
+        self.bound, self.steps, self.relaxed = 0.0, 0, True
 
-def _left_out(model: tree.Model, best: tree.Best) -> NDArray[np.bool_]:
-    return best.u < model.t - tree.FEASIBLE
+    @property
+    def target(self) -> float:
+        """Bound at which the incumbent is proved."""
+        value = float(self.best.value[0])
+        out = self.best.u < self.model.t - tree.FEASIBLE
+        rest = max(0.0, value - float(self.price[out].sum()))
+        return value - self.options.gap_tol * min(value, rest) - tree.ROUNDING * value
+
+    @property
+    def is_done(self) -> bool:
+        """Whether the bound has reached the incumbent."""
+        return self.bound >= self.target
+
+    def run(self, clock: Clock, until: float, max_steps: float) -> None:
+        """Search until done, or until the clock shows ``until`` seconds, or ``max_steps`` rounds are spent."""
+        inner = Clock(until)
+        inner.start = clock.start
+        while not self.is_done and not inner.is_over and self.steps < max_steps:
+            self.steps += 1
+            self.master.set(solve_relaxation=self.relaxed)
+            answer = self.master.solve(max(0.5 * inner.left, 0.01))  # the engine checks its clock rarely
+            self._raise_bound(answer)
+            if answer.x.size and np.isfinite(answer.value) and not self.is_done:
+                self._add_conflicts(answer.x, inner)
+
+    def _raise_bound(self, answer: Answer) -> None:
+        if self.relaxed and not answer.is_optimal:
+            return
+        value = answer.value if self.relaxed else answer.bound
+        value = math.ceil(value - 1e-6) if self.integral else value * (1.0 - 1e-9)
+        self.bound = max(self.bound, self.unit * max(value, 0.0))
+
+    def _add_conflicts(self, z: Array, clock: Clock) -> None:
+        """Add violated conflicts of a master solution; whether there are any decides how the master is solved next."""
+        found = []
+        for level in _LEVELS if self.relaxed else (0.5,):
+            cutoff = float(self.best.value[0]) * (1.0 - tree.ROUNDING) - self.bound
+            if cutoff > 0.0:
+                found += self.conflicts.disjoint(z > level, cutoff, clock)
+        violated = [conflict for conflict in found if z[conflict].sum() < 1.0 - 1e-6]
+        if violated:
+            rows = np.zeros((len(violated), z.size))
+            for row, conflict in zip(rows, violated):
+                row[conflict] = 1.0
+            self.master.add_rows(rows, 1.0, math.inf)
+        self.relaxed = bool(violated) and (self.relaxed or self.steps % 8 != 0)

@@ -16,7 +16,7 @@ from ..kernels import tree
 from ..kernels.pieces import FREE, IN, TOP
 from ..problem import Problem
 from ..result import Certificate, Claim, Result, Status, relative_gap
-from . import branch, formulations
+from . import branch, formulations, portfolio
 from .base import Clock, Options
 from .reduction import Reduction, reduce
 
@@ -82,7 +82,7 @@ def solve(problem: Problem, options: Options, start: Result | None = None) -> Re
         scaled.append(machine)
     engine = options.extra.get("engine", "psilearn")
     if engine == "psilearn":
-        outcome = branch.search(reduction, problem.loss, options, clock, scaled, given)
+        outcome = portfolio.search(reduction, problem.loss, options, clock, scaled, given)
     else:
         outcome = _by_engine(engine, problem, reduction, options, scaled, given)
     return make_result(problem, reduction, outcome, options, clock, given)
