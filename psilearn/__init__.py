@@ -1,14 +1,42 @@
 """psilearn: robust, sparse, abstaining classifiers that prove how good their fit is."""
 
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
 from ._version import __version__
 from .estimators.margin import MarginClassifier, PsiClassifier, SVMClassifier, TruncatedHingeClassifier
 from .estimators.path import Path, regularization_path, truncation_path
 from .estimators.reject import RejectClassifier
 from .losses import HardMargin, Hinge, Psi, RejectHinge, TruncatedHinge, TruncatedReject
 
+if TYPE_CHECKING:
+    from .audit import find_label_issues
+    from .boosting.binarize import LogicalBinarizer
+    from .boosting.rules import best_monomial
+    from .estimators.rules import L0BoostClassifier, LPBoostClassifier, SlipperClassifier
+    from .persist import load, save
+
+#: Names whose modules need numba, HiGHS or pandas: they load when first asked for, so that importing psilearn is quick.
+_LAZY = {
+    "L0BoostClassifier": "estimators.rules",
+    "LPBoostClassifier": "estimators.rules",
+    "LogicalBinarizer": "boosting.binarize",
+    "SlipperClassifier": "estimators.rules",
+    "best_monomial": "boosting.rules",
+    "find_label_issues": "audit",
+    "load": "persist",
+    "save": "persist",
+}
+_LAZY_MODULES = {"datasets", "metrics", "plots"}
+
 __all__ = [
     "HardMargin",
     "Hinge",
+    "L0BoostClassifier",
+    "LPBoostClassifier",
+    "LogicalBinarizer",
     "MarginClassifier",
     "Path",
     "Psi",
@@ -16,10 +44,27 @@ __all__ = [
     "RejectClassifier",
     "RejectHinge",
     "SVMClassifier",
+    "SlipperClassifier",
     "TruncatedHinge",
     "TruncatedHingeClassifier",
     "TruncatedReject",
     "__version__",
+    "best_monomial",
+    "find_label_issues",
+    "load",
     "regularization_path",
+    "save",
     "truncation_path",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _LAZY:
+        return getattr(importlib.import_module(f".{_LAZY[name]}", __name__), name)
+    if name in _LAZY_MODULES:
+        return importlib.import_module(f".{name}", __name__)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*__all__, *_LAZY_MODULES})
