@@ -14,4 +14,4 @@ autosummary_generate = True
 numpydoc_show_class_members = False
 myst_enable_extensions = ["dollarmath", "colon_fence"]
 myst_heading_anchors = 3
-suppress_warnings = ["ref.ref"]
+suppress_warnings = ["ref.ref", "toc.not_included"]

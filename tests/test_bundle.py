@@ -7,10 +7,10 @@ import pytest
 import scipy.sparse as sp
 from l1_reference import optimum, random_problem
 
-from psilearn.programs.master import solve_master
 from psilearn.losses import Hinge, RejectHinge, TruncatedHinge
 from psilearn.penalties import Penalty
 from psilearn.problem import Problem
+from psilearn.programs.master import solve_master
 from psilearn.result import Status
 from psilearn.risk import LocalRisk, risk_of
 from psilearn.solvers import bundle, l1

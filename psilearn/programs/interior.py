@@ -167,7 +167,7 @@ class _Iterate:
         return self.gap / max(abs(value), 1e-300)
 
     def factor(self) -> bool:
-        """Factor the normal matrix B'(diag + sum_i Z_i'S_i Z_i)B, with the least ridge that makes it definite, if any."""
+        """Factor the normal matrix B'(diag + sum_i Z_i'S_i Z_i)B, with the least ridge that makes it definite."""
         P, B = self.P, self.P.basis
         N = P.margins.normal(self.data.schur())
         diagonal = P.q.copy()
