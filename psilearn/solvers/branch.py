@@ -140,6 +140,34 @@ def first_incumbent(model: tree.Model, points: Sequence[tuple[Array, float]]) ->
     return best, search
 
 
+def exchange(model: tree.Model, best: tree.Best, work: tree.Work, clock: Clock, until: float) -> None:
+    """Improve the incumbent by giving up one believed sample at a time and believing whoever then fits.
+
+    Samples with large multipliers, which press hardest on the fit, are tried first.
+    """
+    improved = True
+    while improved and clock.seconds < until:
+        improved = False
+        before = float(best.value[0])
+        state = np.where(best.u < model.t - tree.FEASIBLE, GONE, IN).astype(np.int8)
+        state = np.where(model.given == FREE, state, model.given)
+        solve_fixed(model, work, state, 2.0 * before + 1.0)
+        alpha = work.alpha.copy()
+        for i in np.argsort(-alpha, kind="stable"):
+            if alpha[i] <= 0.0 or clock.seconds >= until:
+                break
+            if state[i] != IN or model.given[i] != FREE:
+                continue
+            work.state[:], work.state[i] = state, GONE
+            work.alpha[:] = alpha
+            _, flag = tree.solve_node(model, work, 2.0 * before + 1.0)
+            if flag == SOLVED:
+                tree.local_search(model, best, work, work.u.copy())
+            if best.value[0] < before * (1.0 - 1e-9):
+                improved = True
+                break
+
+
 def make_pool(slots: int, n: int) -> tree.Pool:
     """Allocate an empty pool of open nodes."""
     spare = np.arange(slots)[::-1].copy()

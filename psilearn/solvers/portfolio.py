@@ -1,4 +1,4 @@
-"""Both exact searches on one incumbent, in slices of time: the one with the better bound gets most of it."""
+"""Both exact searches on one incumbent, in slices of time: they take turns, and the better bound counts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..kernels import tree
 from ..losses import Loss
 from ..result import Status
 from .base import Clock, Options
-from .branch import Outcome, TreeSearch, first_incumbent, make_model, polish
+from .branch import Outcome, TreeSearch, exchange, first_incumbent, make_model, polish
 from .hitting import HittingSearch
 from .reduction import Reduction
 
@@ -62,49 +62,21 @@ class _Plan:
         self.model, self.best, self.scratch, self.options = model, best, scratch, options
         self.tree = TreeSearch(model, best, scratch, options)
         self.hitting: HittingSearch | None = None
-        self.narrow: TreeSearch | None = None
-        self.narrowed_at, self.shift = 0.0, 0.0
         self.bound, self.turn, self.steps, self.engine = 0.0, 0, 0, "psilearn"
 
     def run(self, clock: Clock, until: float, max_steps: float) -> bool:
         """Give the next in turn its slice; whether the incumbent is proved."""
-        turn = ("tree", "hitting", "narrow", "hitting", "narrow")[self.turn % 5]
         self.turn += 1
-        if turn == "tree" or self.hitting is None:
+        if self.turn % 2 == 1 or self.hitting is None:
+            exchange(self.model, self.best, self.scratch, clock, clock.seconds + 0.3 * (until - clock.seconds))
             self.tree.run(clock, until, max_steps)
             self.hitting = self.hitting or HittingSearch(self.model, self.best, self.scratch, self.options)
             return self._settle(self.tree.bound, self.tree.is_done, "psilearn")
-        if turn == "hitting":
-            self.hitting.run(clock, until, max_steps)
-            return self._settle(self.hitting.bound, self.hitting.is_done, "psilearn with HiGHS")
-        if self.narrow is None or self.hitting.bound > self.narrowed_at:
-            self.narrow = self._narrowed(self.hitting)
-        self.narrow.run(clock, until, max_steps)
-        found = self.narrow.best
-        tree.offer(self.model, self.best, found.w, found.b[0], found.u)
-        return self._settle(self.narrow.bound + self.shift, self.narrow.is_done, "psilearn with HiGHS")
+        self.hitting.run(clock, until, max_steps)
+        return self._settle(self.hitting.bound, self.hitting.is_done, "psilearn with HiGHS")
 
     def _settle(self, bound: float, done: bool, engine: str) -> bool:
         if bound > self.bound:
             self.bound, self.engine = bound, engine
-        self.steps = self.tree.steps + (self.narrow.steps if self.narrow else 0)
+        self.steps = self.tree.steps
         return done
-
-    def _narrowed(self, hitting: HittingSearch) -> TreeSearch:
-        """A tree that knows that samples left out cost at least B in all (the other search's bound).
-
-        Better solutions have a penalty below UB - B. If moreover all samples cost the same c and the incumbent leaves
-        out no more than B, then c may be replaced by c' = UB - B, if that is less: with k = B / c, a solution that
-        leaves out k has F - F' = B - k c', the constant by which UB is lowered, and one that leaves out more has
-        F' >= (k + 1) c' >= UB'. So F' < UB' iff F < UB, and penalties are no longer drowned by the costs.
-        """
-        model, upper, least = self.model, float(self.best.value[0]), hitting.bound
-        self.narrowed_at, factor = least, 1.0
-        out = float(hitting.price[self.best.u < model.t - tree.FEASIBLE].sum())
-        if hitting.integral and out <= least * (1.0 + 1e-9) and least > 0.0:
-            factor = min(1.0, (upper - least) / hitting.unit)
-        self.shift = (1.0 - factor) * least
-        cheaper = model._replace(cost=model.cost * factor)
-        value = np.array([tree.true_value(cheaper, self.best.w, self.best.u)])
-        copies = self.best.w.copy(), self.best.b.copy(), self.best.u.copy(), np.full(1, np.inf)
-        return TreeSearch(cheaper, tree.Best(value, *copies), self.scratch, self.options, upper - least)

@@ -1,0 +1,61 @@
+"""The two exact searches behind solver 'mip' agree with each other, alone and in turns."""
+
+import math
+
+import numpy as np
+import pytest
+
+from psilearn.losses import HardMargin, Psi, TruncatedHinge
+from psilearn.penalties import Penalty
+from psilearn.problem import Problem
+from psilearn.result import Status
+from psilearn.solvers import mip, portfolio
+from psilearn.solvers.base import Clock, Options
+from psilearn.solvers.branch import TreeSearch, first_incumbent, make_model
+from psilearn.solvers.hitting import HittingSearch
+from psilearn.solvers.reduction import reduce
+from psilearn.spaces import LinearSpace
+
+LOSSES = [HardMargin(), Psi(0.5), Psi(2.0), TruncatedHinge(-0.5)]
+
+
+def make_problem(seed, loss, norm=2, weighted=False):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(14, 2))
+    y = (X[:, 0] + 0.6 * rng.normal(size=14) > 0).astype(int)
+    y[:2] = 0, 1
+    penalty = Penalty(l2=1.0) if norm == 2 else Penalty(l1=1.0)
+    weights = rng.uniform(0.5, 2.0, 14) if weighted else np.ones(14)
+    return Problem(LinearSpace(X), y, 2, loss, penalty, 10.0 ** rng.uniform(-1, 2), weights)
+
+
+def run_alone(kind, problem):
+    reduction, options = reduce(problem), Options(gap_tol=1e-7)
+    model = make_model(reduction, problem.loss)
+    best, scratch = first_incumbent(model, [])
+    search = kind(model, best, scratch, options)
+    search.run(Clock(), 20.0, math.inf)
+    assert search.is_done
+    return reduction.unit * best.value[0], reduction.unit * search.bound
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_both_searches_agree(seed):
+    problem = make_problem([0, seed], HardMargin())
+    value, bound = run_alone(TreeSearch, problem)
+    other, _ = run_alone(HittingSearch, problem)
+    assert other == pytest.approx(value, rel=1e-6)
+    assert bound <= other * (1 + 1e-7)
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=str)
+def test_turns_in_small_slices_agree_with_the_tree(loss, monkeypatch):
+    for seed in range(2):
+        problem = make_problem([7, seed], loss)
+        truth, _ = run_alone(TreeSearch, problem)
+        monkeypatch.setattr(portfolio, "FIRST_SLICE", 1e-4)
+        monkeypatch.setattr(portfolio, "SLICE", 2e-3)
+        result = mip.solve(problem, Options(gap_tol=1e-7))
+        monkeypatch.undo()
+        assert result.objective == pytest.approx(truth, rel=1e-6)
+        assert result.status is Status.OPTIMAL
