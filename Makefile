@@ -10,7 +10,7 @@ ifneq ($(wildcard ../shared/data),)
 export PSILEARN_DATA ?= $(abspath ../shared/data)
 endif
 
-.PHONY: demo test lint docs bench reproduce clean
+.PHONY: demo test test-browser lint docs bench reproduce clean
 
 $(VENV)/.base: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -30,6 +30,15 @@ demo: $(VENV)/.base  ## compare the methods on breast cancer data with 10% of th
 
 test: $(VENV)/.test  ## run all tests
 	$(BIN)/python -m pytest -n 2 --dist worksteal
+
+# The pages are tested in Debian's Chromium; PSILEARN_CHROMIUM names another one.
+$(VENV)/.browser: $(VENV)/.test
+	$(BIN)/pip install -q -e ".[browser]"
+	test -x "$${PSILEARN_CHROMIUM:-/usr/bin/chromium}" || { apt-get update -q && apt-get install -y -q chromium; }
+	touch $@
+
+test-browser: $(VENV)/.browser  ## test the report and the explorer in a headless browser
+	$(BIN)/python -m pytest tests_browser
 
 lint: $(VENV)/.test  ## ruff and mypy
 	$(BIN)/ruff check .
