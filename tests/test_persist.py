@@ -11,7 +11,7 @@ import pytest
 
 import psilearn
 from psilearn.encoding import TableEncoder
-from psilearn.estimators.rules import L0BoostClassifier, LPBoostClassifier
+from psilearn.estimators.rules import L0BoostClassifier, LPBoostClassifier, SlipperClassifier
 from psilearn.files import writing
 from psilearn.persist import CLASSES, ModelFileError, _class, load, save
 from psilearn.tablemodel import TableModel
@@ -35,6 +35,7 @@ MODELS = {
     "lp-boost": (LPBoostClassifier(), 2),
     "l0-boost": (L0BoostClassifier(max_order=2), 2),
     "l0-boost, 3 classes": (L0BoostClassifier(), 3),
+    "slipper": (SlipperClassifier(), 2),
     "margin": (psilearn.MarginClassifier(psilearn.TruncatedReject(0.2, -1.0)), 2),
 }
 
