@@ -29,7 +29,7 @@ def make_problem(seed, n, d, loss, C, norm, flips=2):
 @pytest.mark.parametrize("loss", [Psi(0.5), Psi(2.0), TruncatedHinge(-0.5)], ids=str)
 def test_equals_the_engines(loss, engine, norm, formulation):
     for seed, d in ((0, 2), (1, 5), (2, 10)):
-        problem = make_problem(seed, 14, d, loss, 3.0, norm)
+        problem = make_problem(seed, 10, d, loss, 3.0, norm)
         ours = mip.solve(problem, Options(gap_tol=1e-8))
         extra = {"engine": engine, "formulation": formulation}
         theirs = mip.solve(problem, Options(gap_tol=1e-6, extra=extra))
