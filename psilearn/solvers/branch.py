@@ -27,6 +27,7 @@ from .reduction import Reduction
 Array = NDArray[np.float64]
 
 _CHUNK_SECONDS = 0.05
+_CHUNK_NODES = 64
 _ROUNDS = 5
 
 
@@ -233,9 +234,12 @@ class TreeSearch:
             if self.pool.sizes[1] < n + 64 and self.pool.state.shape[0] < self.most_slots:
                 self.pool = grown(self.pool)
             began = clock.seconds
+            # Chunks fitted to the clock cost nothing when time ends the search; under a node limit they would make
+            # the outcome depend on the machine's mood.
+            chunk = self.chunk if math.isinf(max_steps) else int(min(_CHUNK_NODES, max_steps - self.steps))
             tree.advance(
                 self.model, self.pool, self.best, self.work, self.scratch, self.counters, self.options.gap_tol,
-                self.chunk, _ROUNDS,
+                chunk, _ROUNDS,
             )  # fmt: skip
             if self.counters[1]:
                 raise AssertionError("A node's bound exceeds an incumbent inside it: please report this problem.")

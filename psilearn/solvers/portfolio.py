@@ -33,13 +33,13 @@ def search(
     """Search until the gap is closed, or time, nodes or the user's patience end.
 
     ``points`` are scaled (v, b) to start from; ``given`` states per group (FREE, IN: u >= t, TOP: no loss) restrict the
-    solutions.
+    solutions. With a node limit the tree searches alone and without slices of time, so the outcome can be repeated.
     """
     model = make_model(reduction, loss, given)
     best, scratch = first_incumbent(model, points)
     plan = _Plan(model, best, scratch, options)
     max_steps = math.inf if options.max_iter is None else options.max_iter
-    slice_end, status = FIRST_SLICE, Status.OPTIMAL
+    slice_end, status = (FIRST_SLICE if options.max_iter is None else math.inf), Status.OPTIMAL
     try:
         while not plan.run(clock, min(slice_end, clock.limit), max_steps):
             clock.note(reduction.unit * best.value[0], reduction.unit * min(plan.bound, best.value[0]))
@@ -67,6 +67,9 @@ class _Plan:
     def run(self, clock: Clock, until: float, max_steps: float) -> bool:
         """Give the next in turn its slice; whether the incumbent is proved."""
         self.turn += 1
+        if math.isfinite(max_steps):
+            self.tree.run(clock, until, max_steps)
+            return self._settle(self.tree.bound, self.tree.is_done, "psilearn")
         if self.turn % 2 == 1 or self.hitting is None:
             exchange(self.model, self.best, self.scratch, clock, clock.seconds + 0.3 * (until - clock.seconds))
             self.tree.run(clock, until, max_steps)
