@@ -40,11 +40,11 @@ CONVEX = [
     RejectClassifier(tol=1e-7),
 ]
 ROBUST = [
-    TruncatedHingeClassifier(),
-    TruncatedHingeClassifier(penalty="l1"),
-    TruncatedHingeClassifier(kernel="rbf"),
-    PsiClassifier(a=2.0),
-    RejectClassifier(s=-1.0),
+    TruncatedHingeClassifier(solver="dca"),
+    TruncatedHingeClassifier(penalty="l1", solver="dca"),
+    TruncatedHingeClassifier(kernel="rbf", solver="dca"),
+    PsiClassifier(a=2.0, solver="dca"),
+    RejectClassifier(s=-1.0, solver="dca"),
 ]
 names = {"ids": lambda value: repr(value) if hasattr(value, "fit") else str(value)}
 
@@ -129,6 +129,13 @@ class TestRobustMachines:
         assert fit.certificate_.residual <= fit.tol
         objectives = [step.objective for step in fit.history_]
         assert all(b <= a * (1 + 1e-12) for a, b in itertools.pairwise(objectives))
+
+    def test_auto_is_no_worse_and_carries_a_bound(self, model, k):
+        X, y = data(12, n=40, k=k)
+        descent, auto = clone(model).fit(X, y), clone(model).set_params(solver="auto").fit(X, y)
+        assert auto.objective_ <= descent.objective_ * (1 + 1e-9)
+        assert auto.lower_bound_ <= auto.objective_ * (1 + 1e-9)
+        assert auto.status_ in (Status.CRITICAL, Status.OPTIMAL)
 
     def test_suspects_lie_below_the_cap(self, model, k):
         X, y = data(11, n=60, k=k)

@@ -64,7 +64,7 @@ def test_cheapest_threshold_equals_search(rng):
 
 def test_truncated_reject_is_robust_and_abstains(data):
     X, y, X_new, _ = data
-    model = RejectClassifier(s=-1.0).fit(X, y)
+    model = RejectClassifier(s=-1.0, solver="dca").fit(X, y)
     assert model.status_ == "critical"
     assert model.abstains(X_new).any()
 

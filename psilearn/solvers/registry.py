@@ -7,7 +7,6 @@ solvers themselves do not know each other.
 from __future__ import annotations
 
 import importlib
-import math
 from dataclasses import replace
 from types import ModuleType
 
@@ -127,10 +126,10 @@ def solve_nonconvex(problem: Problem, options: Options, start: Result | None = N
     nodes = options.max_iter or max(10, int(EXACT_WORK / (problem.n * (min(problem.space.dim, problem.n) + 10))))
     budget = replace(options, time_limit=min(EXACT_SECONDS, clock.left), max_iter=nodes)
     exact = solve(problem, exact_solver, budget, found)
-    if exact.status is Status.OPTIMAL or not math.isfinite(found.objective) or exact.objective < found.objective:
+    if exact.status is Status.OPTIMAL or not problem.loss.is_continuous:
         return exact
-    if found.status is not Status.CRITICAL:
-        return exact
+    if exact.objective < found.objective:  # an unproved improvement is brought to a critical point, too
+        found = descend(problem, replace(options, time_limit=clock.left), exact)
     return replace(found, lower_bound=exact.lower_bound, history=[*found.history, *exact.history])
 
 

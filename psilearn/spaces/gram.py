@@ -86,7 +86,7 @@ class Kernel:
         norms = _squared_norms(Z)
         for rows in _blocks(X.shape[0], Z.shape[0]):
             part, block = X[rows], out[rows]
-            if sp.issparse(part) or out.dtype != np.float64:
+            if sp.issparse(part) or sp.issparse(Zt) or out.dtype != np.float64:
                 block = part @ Zt
                 block = block.toarray() if sp.issparse(block) else block
             else:
