@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -270,7 +271,9 @@ def test_interrupted_predict_leaves_no_file(psilearn, csv, tmp_path, how):
     big = tmp_path / "big.csv"
     pd.concat([pd.read_csv(csv)] * 3000).to_csv(big, index=False)
     arguments = [*COMMAND, "predict", str(model), str(big), "--out", str(out), "--chunk", "100"]
-    process = subprocess.Popen(arguments, stderr=subprocess.PIPE, text=True)
+    # A test run started in the background ignores SIGINT, and its children inherit that: listen again.
+    listen = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
+    process = subprocess.Popen(arguments, stderr=subprocess.PIPE, text=True, preexec_fn=listen)
     started = time.monotonic()
     while not list(tmp_path.glob(".out.csv*.part")):  # it is writing
         assert time.monotonic() - started < 60
