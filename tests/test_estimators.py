@@ -132,7 +132,7 @@ class TestRobustMachines:
 
     def test_auto_is_no_worse_and_carries_a_bound(self, model, k):
         X, y = data(12, n=40, k=k)
-        descent, auto = clone(model).fit(X, y), clone(model).set_params(solver="auto").fit(X, y)
+        descent, auto = clone(model).fit(X, y), clone(model).set_params(solver="auto", time_limit=5).fit(X, y)
         assert auto.objective_ <= descent.objective_ * (1 + 1e-9)
         assert auto.lower_bound_ <= auto.objective_ * (1 + 1e-9)
         assert auto.status_ in (Status.CRITICAL, Status.OPTIMAL)

@@ -7,6 +7,7 @@ solvers themselves do not know each other.
 from __future__ import annotations
 
 import importlib
+import math
 from dataclasses import replace
 from types import ModuleType
 
@@ -34,9 +35,9 @@ SOLVERS: dict[str, tuple[str, str]] = {
 INTERIOR_WORK = 3e8
 #: Features from which an l1 problem is solved through a working set of them.
 MANY_FEATURES = 500
-#: What "auto" spends on proving a non-convex optimum. Counted in nodes times their size, about half a second, so that
-#: a fit can be repeated exactly; the seconds are a safeguard for slow machines.
-EXACT_WORK, EXACT_SECONDS, EXACT_SAMPLES = 4e6, 120.0, 2000
+#: What "auto" spends on proving the optimum of a loss that jumps: nodes times their size, about half a second, counted
+#: so that a fit can be repeated exactly; and the largest sample it tries.
+EXACT_WORK, EXACT_SAMPLES = 4e6, 2000
 
 
 def load(name: str) -> ModuleType:
@@ -114,22 +115,28 @@ def descend(problem: Problem, options: Options, start: Result | None = None) -> 
 
 
 def solve_nonconvex(problem: Problem, options: Options, start: Result | None = None) -> Result:
-    """Descend, then spend EXACT_WORK on proving or improving the end point, if an exact solver takes the problem.
+    """Descend, then prove or improve the end point as far as the budget goes, if an exact solver takes the problem.
 
-    The better of the two is returned, always with the best bound that was proved.
+    The budget is ``time_limit``. Without one a continuous loss is left at its certified critical point, at the speed of
+    a support vector machine; a loss that jumps has no other solver, so EXACT_WORK is spent on it. The better point is
+    returned, with the best bound that was proved.
     """
     clock = Clock(options.time_limit)
     found = descend(problem, options, start)
+    is_unlimited = math.isinf(options.time_limit)
     exact_solver = "mip" if problem.n_classes == 2 else "patterns"
+    if problem.loss.is_continuous and is_unlimited:
+        return found
     if problem.n > EXACT_SAMPLES or load(exact_solver).refuses(problem) is not None:
         return found
-    nodes = options.max_iter or max(10, int(EXACT_WORK / (problem.n * (min(problem.space.dim, problem.n) + 10))))
-    budget = replace(options, time_limit=min(EXACT_SECONDS, clock.left), max_iter=nodes)
-    exact = solve(problem, exact_solver, budget, found)
+    nodes = options.max_iter
+    if is_unlimited and nodes is None:
+        nodes = max(10, int(EXACT_WORK / (problem.n * (min(problem.space.dim, problem.n) + 10))))
+    exact = solve(problem, exact_solver, replace(options, time_limit=clock.left, max_iter=nodes), found)
     if exact.status is Status.OPTIMAL or not problem.loss.is_continuous:
         return exact
     if exact.objective < found.objective:  # an unproved improvement is brought to a critical point, too
-        found = descend(problem, replace(options, time_limit=clock.left), exact)
+        found = descend(problem, replace(options, time_limit=math.inf), exact)
     return replace(found, lower_bound=exact.lower_bound, history=[*found.history, *exact.history])
 
 
