@@ -52,7 +52,7 @@ def criticality(problem, result):
 @pytest.mark.parametrize("k", [2, 3])
 def test_descent_and_criticality_on_many_problems(penalty, k):
     rng = np.random.default_rng(k)
-    for trial in range(60):
+    for trial in range(260):
         loss = LOSSES[trial % len(LOSSES)]
         C = float(10 ** rng.uniform(-2, 2))
         problem = make_problem(rng, n=25, d=2, k=k, loss=loss, penalty=PENALTIES[penalty], C=C)
