@@ -186,3 +186,17 @@ def test_refusals_say_why(change, words):
     assert words in mip.refuses(problem)
     with pytest.raises(ValueError, match=words):
         mip.solve(problem, Options())
+
+
+def test_an_inconsistent_bound_is_withdrawn():
+    """Where f = 0 is optimal and C = 1e7 turns the tolerance of the jump into money, nothing may be claimed."""
+    rng = np.random.default_rng(0)
+    angle, radius = 2 * np.pi * rng.random(50), np.sqrt(rng.random(50))
+    X = np.c_[radius * np.cos(angle), radius * np.sin(angle)]
+    y = (X[:, 0] >= 0).astype(np.intp)
+    y[:5] = 1 - y[:5]
+    problem = Problem(LinearSpace(X), y, 2, Psi(0.1), Penalty(l2=1.0), 1e7, np.ones(50))
+    result = mip.solve(problem, Options(time_limit=10.0))
+    assert result.lower_bound <= result.objective
+    assert result.objective <= problem.zero_value * (1 + 1e-12)
+    assert result.status is Status.OPTIMAL or result.lower_bound == 0.0

@@ -190,6 +190,14 @@ def grown(pool: tree.Pool) -> tree.Pool:
     return bigger
 
 
+class InconsistentBoundError(ArithmeticError):
+    """A node's bound exceeds an incumbent that lies inside it, so no bound of this search can be trusted.
+
+    Seen where the margins of the incumbent lie within the tolerance of the jump and C is so large (1e7) that this
+    tolerance is worth more than the gap.
+    """
+
+
 class TreeSearch:
     """The branch and bound, to be run in slices of time.
 
@@ -242,7 +250,7 @@ class TreeSearch:
                 chunk, _ROUNDS,
             )  # fmt: skip
             if self.counters[1]:
-                raise AssertionError("A node's bound exceeds an incumbent inside it: please report this problem.")
+                raise InconsistentBoundError("a node's bound exceeds an incumbent inside it")
             took = max(clock.seconds - began, 1e-6)
             self.chunk = int(min(max(1, self.chunk * min(4.0, _CHUNK_SECONDS / took)), 100_000))
 

@@ -12,7 +12,7 @@ from ..kernels import tree
 from ..losses import Loss
 from ..result import Status
 from .base import Clock, Options
-from .branch import Outcome, TreeSearch, exchange, first_incumbent, make_model, polish
+from .branch import InconsistentBoundError, Outcome, TreeSearch, exchange, first_incumbent, make_model, polish
 from .hitting import HittingSearch
 from .reduction import Reduction
 
@@ -49,6 +49,8 @@ def search(
             slice_end = clock.seconds + max(SLICE, 0.25 * clock.seconds)
     except KeyboardInterrupt:
         status = Status.INTERRUPTED
+    except InconsistentBoundError:  # the incumbent stands, bounds are withdrawn but for losses >= 0
+        status, plan.bound = Status.STALLED, 0.0
     alpha = polish(model, best, scratch)
     value = float(best.value[0])
     bound = min(plan.bound, value)
