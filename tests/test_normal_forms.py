@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 from psilearn.losses import JUMP_TOLERANCE, LOSSES, HardMargin, Hinge, Psi, RejectHinge, TruncatedHinge, TruncatedReject
 from psilearn.penalties import Penalty
 from psilearn.result import Certificate, Claim
+from psilearn.solvers import program
+from psilearn.solvers.base import Options
 
 GRID = np.linspace(-4, 4, 801)
 PENALTIES = [Penalty(l2=1.0), Penalty(l1=0.7), Penalty(l2=0.5, l1=0.3)]
@@ -203,3 +205,16 @@ def test_scad_is_folded_and_majorised(rng):
             assert above.value(other, 0.0) + offset >= penalty.value(other, 0.0) - 1e-12
     with pytest.raises(ValueError, match="scad"):
         Penalty(l1=1.0, scad=1.5)
+
+
+@pytest.mark.parametrize("k", [2, 3])
+@pytest.mark.parametrize("loss", [Hinge(), RejectHinge(0.2)], ids=repr)
+def test_strong_duality_at_an_optimum_found_elsewhere(rng, k, loss):
+    """With the multipliers of a linear programme in HiGHS the bound meets the optimum, and does not pass it."""
+    for C in (0.1, 1.0, 10.0):
+        problem = make_problem(rng, k=k, loss=loss, penalty=Penalty(l1=0.7), C=C)
+        answer = program.solve(problem, Options())
+        bound = problem.dual_bound(answer.multipliers)
+        optimum = problem.value(answer.coef, answer.intercept)
+        assert bound <= optimum * (1 + 1e-9)
+        assert bound == pytest.approx(optimum, rel=1e-7)
