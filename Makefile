@@ -6,9 +6,6 @@ BIN := $(VENV)/bin
 export OMP_NUM_THREADS ?= 1
 export OPENBLAS_NUM_THREADS ?= 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
-ifneq ($(wildcard ../shared/data),)
-export PSILEARN_DATA ?= $(abspath ../shared/data)
-endif
 
 .PHONY: demo test test-browser lint docs bench reproduce clean
 
