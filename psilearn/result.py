@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -82,6 +82,8 @@ class Certificate:
         Who attests the bound ("psilearn", "HiGHS", "SCIP", ...).
     note : str
         A sentence for the reader.
+    point : tuple of ndarray or None
+        The coefficients and intercepts the claim is about; a :class:`Result` fills it in.
     """
 
     claim: Claim
@@ -92,18 +94,25 @@ class Certificate:
     evidence: NDArray[np.float64] | None = field(default=None, repr=False)
     engine: str = "psilearn"
     note: str = ""
+    point: tuple[NDArray[np.float64], NDArray[np.float64]] | None = field(default=None, repr=False, compare=False)
 
     @property
     def gap(self) -> float:
         """Relative gap between objective and bound."""
         return relative_gap(self.objective, self.bound)
 
-    def verify(self, problem: Problem, coef: NDArray, intercept: NDArray, tol: float = 1e-9) -> Verification:
-        """Re-check in plain numpy what can be re-checked for these coefficients.
+    def verify(
+        self, problem: Problem, coef: NDArray | None = None, intercept: NDArray | None = None, tol: float = 1e-9
+    ) -> Verification:
+        """Re-check in plain numpy what can be re-checked, for the certified point or for other coefficients.
 
         The objective is always recomputed. A convex bound is recomputed from the multipliers by weak duality; the
         bound of a search tree cannot be replayed here, and the message says so.
         """
+        if coef is None or intercept is None:
+            if self.point is None:
+                raise ValueError("This certificate carries no coefficients; hand in coef and intercept.")
+            coef, intercept = self.point
         objective = problem.value(coef, intercept)
         scale = max(1.0, abs(objective))
         if abs(objective - self.objective) > 1e-7 * scale:
@@ -149,6 +158,9 @@ class Result:
     history: Sequence[Step] = ()
     multipliers: NDArray[np.float64] | None = None
     extra: dict[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.certificate = replace(self.certificate, point=(self.coef, self.intercept))
 
     @property
     def gap(self) -> float:

@@ -114,9 +114,12 @@ class TestConvexMachines:
         X, y = data(8, k=k)
         fit = clone(model).fit(X, y)
         problem, _ = fit._prepare(X, y, None)
-        coef = fit.coef_ if fit.kernel == "linear" else None
-        if coef is not None:
-            assert fit.certificate_.verify(problem, coef, fit.intercept_).ok
+        check = fit.certificate_.verify(problem)
+        assert check.ok
+        assert check.gap <= 1.1e-7
+        coef = fit.certificate_.point[0]
+        other = coef + np.linspace(0.1, 0.2, coef.size).reshape(coef.shape)
+        assert not fit.certificate_.verify(problem, other, fit.intercept_).ok
 
 
 @pytest.mark.parametrize("k", [2, 3])
