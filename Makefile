@@ -45,7 +45,11 @@ lint: $(VENV)/.test  ## ruff and mypy
 docs: $(VENV)/.docs  ## build the documentation into docs/_build
 	$(BIN)/python -m sphinx -q -b html docs docs/_build
 
-bench: $(VENV)/.test  ## print every speed ratio
+$(VENV)/.bench: $(VENV)/.test
+	$(BIN)/pip install -q -e ".[audit]"
+	touch $@
+
+bench: $(VENV)/.bench  ## print every speed ratio
 	for script in benchmarks/[a-z]*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
 
 reproduce: $(VENV)/.base  ## regenerate the papers' tables and figures in a small, honest version

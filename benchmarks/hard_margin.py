@@ -41,7 +41,7 @@ def solve(X: np.ndarray, y: np.ndarray, C: float, limit: float) -> Result:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--data", default=os.environ.get("PSILEARN_DATA", "../shared/data"))
+    parser.add_argument("--data", default=os.environ.get("PSILEARN_DATA", "data"))
     parser.add_argument("--limit", type=float, default=60.0, help="seconds per pair")
     parser.add_argument("--only", default="", help="instances whose name contains this")
     arguments = parser.parse_args()
