@@ -32,8 +32,9 @@ Mask = NDArray[np.bool_]
 MAX_STEPS = 1000
 #: Above this many unknowns the Newton equations are solved by conjugate gradients instead of a Cholesky factor.
 DIRECT_LIMIT = 3000
-#: So they are above this many functions, where almost every sample has a set of free coordinates of its own.
-DIRECT_CLASSES = 10
+#: So they are above this many functions, where almost every sample has a set of free coordinates of its own, and above
+#: this many unknowns of several functions, where the Hessian is assembled from many Gram matrices.
+DIRECT_CLASSES, DIRECT_BLOCKS = 10, 800
 #: With more features than samples the samples are rotated into their span, if they fit in this many entries.
 ROTATION_LIMIT = 1 << 26
 #: A proximal step ends when the Newton residual costs less than this share of what smoothing costs.
@@ -320,7 +321,8 @@ def _direction(problem: Problem, free: Mask, delta: Array, gW: Array, gb: Array,
     g = np.column_stack([(gW - np.outer(gb, mean)) / scale, gb])
     ridge = np.full((m, d + 1), damping * float(weights.sum()))
     ridge[:, :-1] += problem.penalty.l2 / scale**2
-    by = _cholesky_step if m * (d + 1) <= DIRECT_LIMIT and m <= DIRECT_CLASSES else _gradient_step
+    is_small = m == 1 or (m <= DIRECT_CLASSES and g.size <= DIRECT_BLOCKS)
+    by = _cholesky_step if is_small and g.size <= DIRECT_LIMIT else _gradient_step
     step = by(problem, free, delta, g, ridge)
     if m > 1:
         step -= step.mean(axis=0)
