@@ -22,17 +22,17 @@ const Charts = (() => {
       for (let e = Math.ceil(Math.log10(low) - 1e-9); e <= Math.log10(high) + 1e-9; e++) out.push(10 ** e);
       return out;
     }
-    const raw = (high - low) / 4, power = 10 ** Math.floor(Math.log10(raw)), step = [1, 2, 5, 10].find((m) => m * power >= raw) * power;
+    const raw = (high - low) / 5, power = 10 ** Math.floor(Math.log10(raw)), step = [1, 2, 5, 10].find((m) => m * power >= raw) * power;
     const out = [];
     for (let v = Math.ceil(low / step) * step; v <= high + 1e-12; v += step) out.push(Math.abs(v) < step / 1e6 ? 0 : v);
     return out;
   }
 
-  /* options: series [{x, y, cls}], xLabel, yLabel, logX, yLow, yHigh, label; returns {svg, x, y} with the scales. */
+  /* options: series [{x, y, cls}], xLabel, yLabel, logX, xLow, yLow, yHigh, label; returns {svg, x, y} with the scales. */
   function lines(host, options) {
     const W = Math.round(Math.min(760, Math.max(300, host.clientWidth || 640)));
     const xs = options.series.flatMap((s) => s.x), ys = options.series.flatMap((s) => s.y).filter((v) => v !== null);
-    let x0 = Math.min(...xs), x1 = Math.max(...xs), y0 = options.yLow ?? Math.min(...ys), y1 = options.yHigh ?? Math.max(...ys);
+    let x0 = options.xLow ?? Math.min(...xs), x1 = Math.max(...xs), y0 = options.yLow ?? Math.min(...ys), y1 = options.yHigh ?? Math.max(...ys);
     if (x1 <= x0) x1 = x0 + 1;
     if (y1 <= y0) y1 = y0 + Math.max(1e-3, Math.abs(y0) / 10);
     const scale = options.logX ? Math.log10 : (v) => v;
@@ -43,7 +43,7 @@ const Charts = (() => {
       node("line", { x1: L, x2: W - R, y1: y(v), y2: y(v), class: "grid" }, svg);
       node("text", { x: L - 8, y: y(v) + 4, "text-anchor": "end" }, svg, fine(v, y1 - y0));
     }
-    for (const v of ticks(x0, x1, options.logX)) node("text", { x: x(v), y: H - B + 18, "text-anchor": "middle" }, svg, short(v));
+    for (const v of ticks(x0, x1, options.logX)) node("text", { x: x(v), y: H - B + 18, "text-anchor": "middle" }, svg, options.logX ? short(v) : fine(v, x1 - x0));
     node("rect", { x: L, y: T, width: W - L - R, height: H - T - B, class: "frame" }, svg);
     for (const s of options.series) {
       let path = "";
@@ -131,10 +131,10 @@ function legend(host, names) {
   if (!root || !all) return;
   for (const fit of all) {
     const figure = document.createElement("figure"), caption = document.createElement("figcaption"), host = document.createElement("div");
-    caption.textContent = `${fit.title}: the solution (solid) and the proved bound (dashed)`;
+    caption.textContent = `${fit.title}: the best solution so far (solid) and the proved bound (dashed)`;
     figure.append(caption, host);
     root.append(figure);
     Charts.lines(host, { series: [{ x: fit.seconds, y: fit.objective, cls: "s1" }, { x: fit.seconds, y: fit.bound, cls: "s0 dashed" }],
-      xLabel: "seconds", yLabel: "objective", label: caption.textContent });
+      xLow: 0, xLabel: "seconds", yLabel: "objective", label: caption.textContent });
   }
 })();

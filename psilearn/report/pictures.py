@@ -108,19 +108,28 @@ def risk_coverage(comparison: Comparison, seconds: float) -> list[dict[str, Any]
 
 
 def bounds(comparison: Comparison) -> list[dict[str, Any]]:
-    """Return objective and bound over time of every fit that kept a history with a bound."""
+    """Return the best objective and the best bound over time of every fit that had a gap of 1% or more to close."""
     out = []
     for outcome in comparison.outcomes:
         history = [s for s in getattr(outcome.model, "history_", []) if math.isfinite(s[1])]
-        if len(history) >= 2 and any(math.isfinite(s[2]) for s in history):
-            out.append(
-                {
-                    "title": outcome.method.label,
-                    "seconds": [float(s[0]) for s in history],
-                    "objective": [float(s[1]) for s in history],
-                    "bound": [float(s[2]) if math.isfinite(s[2]) else None for s in history],
-                }
-            )
+        if len(history) < 2 or not any(math.isfinite(s[2]) for s in history):
+            continue
+        seconds, objective, bound = (np.array(column, dtype=float) for column in zip(*(s[:3] for s in history)))
+        bound[~np.isfinite(bound)] = np.nan
+        # A bound from above belongs to a problem that is maximised.
+        sign = -1.0 if np.nansum(bound - objective) > 0 else 1.0
+        objective = sign * np.minimum.accumulate(sign * objective)
+        bound = sign * np.fmax.accumulate(sign * bound)
+        if np.nanmax(np.abs(objective - bound)) < 0.01 * abs(objective[-1]):
+            continue
+        out.append(
+            {
+                "title": outcome.method.label,
+                "seconds": _numbers(seconds),
+                "objective": _numbers(objective),
+                "bound": [None if math.isnan(v) else v for v in _numbers(bound)],
+            }
+        )
     return out
 
 
