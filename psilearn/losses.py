@@ -4,14 +4,16 @@
            cap    if u <  t          cap >= g(t)
 
 A loss is convex iff ``cap`` is infinite, continuous iff ``cap = g(t)``. A jump (psi with a < 2, the hard margin)
-can be handled by exact methods only. Solvers read these numbers and nothing else.
+can be handled by exact methods only. Solvers read these numbers and nothing else. The slopes c_k may depend on the
+class of the sample (:class:`ByClass`), the kinks t_k and t may not.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -41,6 +43,15 @@ class Loss:
         """Pairs (c_k, t_k) with c_k > 0, largest t_k first: the order in which a falling margin meets them."""
         return tuple(sorted((p for p in self.normal_form().hinges if p[0] > 0), key=lambda p: -p[1]))
 
+    def slopes(self, y: NDArray[np.intp] | None = None) -> Sequence[Any]:
+        """Return c_k for every hinge: numbers, or arrays over samples of class codes ``y`` if they differ by class."""
+        return [c for c, _ in self.hinges]
+
+    @property
+    def varies_by_class(self) -> bool:
+        """True iff the slopes depend on the class of a sample."""
+        return False
+
     @property
     def t(self) -> float:
         """Below this margin the loss is flat at its cap."""
@@ -68,7 +79,7 @@ class Loss:
 
     @property
     def max_slope(self) -> float:
-        """Steepest slope sum_k c_k of g: the upper end of the dual box per unit of cost."""
+        """Steepest slope sum_k c_k of g, of any class: the upper end of the dual box per unit of cost."""
         return float(sum(c for c, _ in self.hinges))
 
     @property
@@ -86,28 +97,32 @@ class Loss:
         factor = self.cap / float(self.convex_value(self.t))
         return Truncated(tuple((factor * c, t) for c, t in self.hinges), self.t, self.cap)
 
-    def convex_value(self, u: ArrayLike) -> NDArray[np.float64]:
-        """Evaluate g(u) = sum_k c_k (t_k - u)_+."""
+    def convex_value(self, u: ArrayLike, y: NDArray[np.intp] | None = None) -> NDArray[np.float64]:
+        """Evaluate g(u) = sum_k c_k (t_k - u)_+ at margins of samples of class codes ``y``."""
         u = np.asarray(u, dtype=np.float64)
         out = np.zeros_like(u)
-        for c, t in self.hinges:
+        for c, (_, t) in zip(self.slopes(y), self.hinges):
             out += c * np.maximum(t - u, 0.0)
         return out
 
-    def value(self, u: ArrayLike) -> NDArray[np.float64]:
+    def cap_of(self, y: NDArray[np.intp] | None = None) -> Any:
+        """Return the cap: a number, or one per sample if the slopes differ by class."""
+        return self.cap
+
+    def value(self, u: ArrayLike, y: NDArray[np.intp] | None = None) -> NDArray[np.float64]:
         """Evaluate l(u), with :data:`JUMP_TOLERANCE` at the jump."""
         u = np.asarray(u, dtype=np.float64)
         if self.is_convex:
-            return self.convex_value(u)
+            return self.convex_value(u, y)
         if self.is_continuous:
-            return np.minimum(self.convex_value(u), self.cap)
-        return np.where(u >= self.t - JUMP_TOLERANCE, self.convex_value(np.maximum(u, self.t)), self.cap)
+            return np.minimum(self.convex_value(u, y), self.cap_of(y))
+        return np.where(u >= self.t - JUMP_TOLERANCE, self.convex_value(np.maximum(u, self.t), y), self.cap)
 
-    def convex_slope(self, u: ArrayLike) -> NDArray[np.float64]:
+    def convex_slope(self, u: ArrayLike, y: NDArray[np.intp] | None = None) -> NDArray[np.float64]:
         """Return the steepness -g'(u) >= 0, the right derivative at a kink (a valid subgradient)."""
         u = np.asarray(u, dtype=np.float64)
         out = np.zeros_like(u)
-        for c, t in self.hinges:
+        for c, (_, t) in zip(self.slopes(y), self.hinges):
             out += c * (u < t)
         return out
 
@@ -116,7 +131,7 @@ class Loss:
         u = np.asarray(u, dtype=np.float64)
         return u < self.t - JUMP_TOLERANCE
 
-    def dual_gain(self, alpha: ArrayLike, cost: ArrayLike) -> NDArray[np.float64]:
+    def dual_gain(self, alpha: ArrayLike, cost: ArrayLike, y: NDArray[np.intp] | None = None) -> NDArray[np.float64]:
         """Return max{sum_k t_k a_k : sum_k a_k = alpha, 0 <= a_k <= cost c_k}, minus the conjugate of cost * g.
 
         Concave and piecewise linear in ``alpha`` on [0, cost * max_slope]; the hinges with the largest t_k fill first.
@@ -124,7 +139,7 @@ class Loss:
         alpha = np.asarray(alpha, dtype=np.float64)
         out = np.zeros_like(alpha)
         rest = alpha.copy()
-        for c, t in self.hinges:
+        for c, (_, t) in zip(self.slopes(y), self.hinges):
             part = np.minimum(rest, np.asarray(cost) * c)
             out += t * part
             rest = rest - part
@@ -229,6 +244,87 @@ class TruncatedReject(Loss):
         """State the numbers."""
         hinges = RejectHinge(self.d).normal_form().hinges
         return NormalForm(hinges, self.s, sum(c * max(t - self.s, 0.0) for c, t in hinges))
+
+
+@dataclass(frozen=True)
+class ByClass(Loss):
+    """One loss per class code, all convex or all truncated at the same t without a jump.
+
+    Written in the normal form with the hinges of all of them; a hinge that a class does not have has slope 0 there.
+    """
+
+    losses: tuple[Loss, ...]
+
+    def __post_init__(self) -> None:
+        if len({loss.t for loss in self.losses}) != 1 or not all(loss.is_continuous for loss in self.losses):
+            raise ValueError("Losses of the classes must be truncated at the same t, without a jump, or not at all.")
+
+    def normal_form(self) -> NormalForm:
+        """State the numbers, with the largest slope of any class."""
+        knots = sorted({t for loss in self.losses for _, t in loss.hinges})
+        hinges = tuple((max(_slope_at(loss, t) for loss in self.losses), t) for t in knots)
+        return NormalForm(hinges, self.losses[0].t, max(loss.cap for loss in self.losses))
+
+    def slopes(self, y: NDArray[np.intp] | None = None) -> Sequence[Any]:
+        """Return c_k for every hinge, arrays over the samples of class codes ``y``."""
+        if y is None:
+            raise ValueError("A loss that differs by class needs the classes of the samples.")
+        return [np.array([_slope_at(loss, t) for loss in self.losses])[y] for _, t in self.hinges]
+
+    def cap_of(self, y: NDArray[np.intp] | None = None) -> Any:
+        """Return the caps of the samples."""
+        return np.array([loss.cap for loss in self.losses])[y]
+
+    @property
+    def jump(self) -> float:
+        """There is none."""
+        return 0.0
+
+    @property
+    def varies_by_class(self) -> bool:
+        """True: that is what it is for."""
+        return True
+
+    @property
+    def convex_part(self) -> Loss:
+        """The same hinges without truncation."""
+        return self if self.is_convex else ByClass(tuple(loss.convex_part for loss in self.losses))
+
+
+def _slope_at(loss: Loss, knot: float) -> float:
+    return float(sum(c for c, t in loss.hinges if t == knot))
+
+
+def reject_by_class(costs: tuple[float, float], s: float | None = None) -> ByClass:
+    """Return the reject hinge for abstentions that cost r- on the negative and r+ on the positive class, an error 1.
+
+    With eta = P(Y = + | x), answering + costs 1 - eta, answering - costs eta, abstaining eta r+ + (1 - eta) r-. So the
+    best rule (Chow's, with two costs) answers
+
+        + iff 1 - eta < d-,  d- = r+ / (1 - r- + r+),      - iff eta < d+,  d+ = r- / (1 - r+ + r-),
+
+    and abstains between; some eta is left to abstain iff r- + r+ < 1, which is also what makes d-, d+ < 1/2. Take
+    phi_d(u) = (1 - u)_+ + (1 - 2d)/d (-u)_+ = max(0, 1 - u, 1 - u (1 - d)/d) with d = d+ on the positive and d = d- on
+    the negative class. The conditional risk eta phi_{d+}(f) + (1 - eta) phi_{d-}(-f) is convex and piecewise linear in
+    f with kinks at -1, 0, 1, and grows outside, so it is least at one of them:
+
+        f = 0: 1,      f = 1: (1 - eta)/d-  (below 1 iff 1 - eta < d-),      f = -1: eta/d+  (below 1 iff eta < d+).
+
+    At most one of the last two is below 1, because d- + d+ < 1. Hence the minimiser is the best rule with 0 for
+    "abstain": the surrogate is Fisher consistent, as Bartlett and Wegkamp (2008) show for r- = r+ = d = d- = d+.
+
+    Parameters
+    ----------
+    costs : tuple of float
+        (r-, r+), positive, with sum below 1: the costs of the class codes 0 and 1.
+    s : float, optional
+        Cap the losses at their values in s.
+    """
+    low, high = (float(r) for r in costs)
+    if not (low > 0 and high > 0 and low + high < 1):
+        raise ValueError(f"The costs of abstaining must be positive and add up to less than 1, got {costs!r}.")
+    thresholds = (high / (1.0 - low + high), low / (1.0 - high + low))
+    return ByClass(tuple(RejectHinge(d) if s is None else TruncatedReject(d, s) for d in thresholds))
 
 
 @dataclass(frozen=True)

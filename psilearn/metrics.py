@@ -8,10 +8,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 
-def chow_loss(y_true: ArrayLike, y_pred: ArrayLike, abstained: ArrayLike, d: float, sample_weight: Any = None) -> float:
-    """Return the mean of Chow's loss: 1 for a wrong answer, d for an abstention, 0 for a right answer (Chow 1970)."""
+def chow_loss(
+    y_true: ArrayLike, y_pred: ArrayLike, abstained: ArrayLike, d: ArrayLike, sample_weight: Any = None
+) -> float:
+    """Return the mean of Chow's loss: 1 for a wrong answer, d for an abstention, 0 for a right answer (Chow 1970).
+
+    ``d`` is a number, or one per sample where the cost of abstaining depends on the class.
+    """
     wrong = np.asarray(y_true) != np.asarray(y_pred)
-    loss = np.where(np.asarray(abstained, dtype=bool), float(d), wrong.astype(np.float64))
+    loss = np.where(np.asarray(abstained, dtype=bool), np.asarray(d, dtype=np.float64), wrong.astype(np.float64))
     return float(np.average(loss, weights=sample_weight))
 
 
@@ -65,7 +70,7 @@ def information_criterion(estimator: Any, X: Any, y: Any) -> float:
     if not hasattr(estimator, "coef_"):
         raise ValueError("information_criterion counts coefficients; it needs a fitted linear estimator.")
     problem, _ = estimator._prepare(X, y, None)
-    loss = problem.loss.value(problem.margins(estimator.coef_, estimator.intercept_))
+    loss = problem.loss.value(problem.margins(estimator.coef_, estimator.intercept_), problem.y)
     n = float(problem.weights.sum())
     size = int(np.count_nonzero(np.any(estimator.coef_ != 0, axis=0)))
     return float(problem.weights @ loss) / n + np.log(n) / (2.0 * n) * size

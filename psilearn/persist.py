@@ -58,6 +58,7 @@ CLASSES: dict[str, str] = {
     "Hinge": "losses",
     "Psi": "losses",
     "TruncatedHinge": "losses",
+    "ByClass": "losses",
     "RejectHinge": "losses",
     "TruncatedReject": "losses",
     "HardMargin": "losses",

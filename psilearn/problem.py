@@ -85,6 +85,17 @@ class Problem:
         return self.C * self.weights
 
     @cached_property
+    def prices(self) -> NDArray[np.float64]:
+        """Price cost_i c_k of a unit of sample i's hinge k, shape (n, number of hinges)."""
+        slopes = np.broadcast_arrays(self.costs, *self.loss.slopes(self.y))[1:]
+        return self.costs[:, None] * np.array(slopes).reshape(-1, self.n).T
+
+    @cached_property
+    def dual_limits(self) -> NDArray[np.float64]:
+        """Upper ends of the multipliers alpha_i: cost_i times the steepest slope of sample i's loss."""
+        return self.prices.sum(axis=1)
+
+    @cached_property
     def signs(self) -> NDArray[np.float64]:
         """The labels -1 and +1 of a two-class problem."""
         return np.where(self.y == 1, 1.0, -1.0)
@@ -107,14 +118,14 @@ class Problem:
         """Evaluate the objective; every reported number comes from here."""
         F = self.space.scores(W, b)
         total = self.penalty.value(W, self.space.inner(W, W) if self.penalty.l2 else 0.0)
-        total += float(self.costs @ self.loss.value(self.margins_of_scores(F)))
+        total += float(self.costs @ self.loss.value(self.margins_of_scores(F), self.y))
         if self.tilt is not None:
             total += float(np.sum(self.tilt * F))
         return total + self.offset
 
     def loss_multipliers(self, F: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return R (n, m) such that -R is a subgradient, in the scores, of C sum_i weight_i g(u_i)."""
-        slope = self.costs * self.loss.convex_slope(self.margins_of_scores(F))
+        slope = self.costs * self.loss.convex_slope(self.margins_of_scores(F), self.y)
         return self.spread(slope, None if self.n_classes == 2 else self.rivals(F))
 
     def spread(self, alpha: NDArray[np.float64], rival: NDArray[np.intp] | None) -> NDArray[np.float64]:
@@ -154,12 +165,12 @@ class Problem:
     def bound_of(self, feasible: NDArray[np.float64]) -> float:
         """Evaluate D at multipliers that :meth:`repaired_multipliers` returned."""
         alpha = feasible[:, 0] * self.signs if self.n_classes == 2 else feasible[np.arange(self.n), self.y]
-        gain = float(np.sum(self.loss.dual_gain(alpha, self.costs)))
+        gain = float(np.sum(self.loss.dual_gain(alpha, self.costs, self.y)))
         return gain - self._conjugate(feasible if self.tilt is None else feasible - self.tilt) + self.offset
 
     def repaired_multipliers(self, R: NDArray[np.float64]) -> NDArray[np.float64] | None:
         """Return dual feasible multipliers near R (see :meth:`dual_bound`), None if a tilt makes that impossible."""
-        upper = self.costs * self.loss.max_slope
+        upper = self.dual_limits
         target = np.zeros(self.n_functions) if self.tilt is None else self.tilt.sum(axis=0)
         if self.n_classes == 2:
             alpha = repair_two_class(R[:, 0] * self.signs, self.signs, upper, float(target[0]))
@@ -198,7 +209,7 @@ class Problem:
         l1 = self.penalty.l1_array(V.shape)
         if np.any(l1 == 0) and isinstance(self.space, LinearSpace):
             # An unpenalised coefficient asks for V = 0, which rounding denies: allow what rounding can make of the sum.
-            l1 = np.maximum(l1, 1e-13 * self.loss.max_slope * self.costs.sum() * self.space.column_peaks)
+            l1 = np.maximum(l1, 1e-13 * self.dual_limits.sum() * self.space.column_peaks)
         theta = l1_shrinkage(V, l1)
         if theta < 1.0:
             theta *= 1.0 - 1e-14  # stay on the safe side of rounding
@@ -217,7 +228,7 @@ class Problem:
     @cached_property
     def zero_value(self) -> float:
         """Objective of f = 0: a-priori upper bound on the optimum."""
-        return float(self.costs.sum() * self.loss.value(0.0))
+        return float(self.costs @ self.loss.value(np.zeros(self.n), self.y))
 
     def best_constant(self) -> tuple[float, NDArray[np.float64]]:
         """Return (objective, intercepts) of the best constant function tried: an a-priori upper bound on the optimum.
@@ -237,7 +248,7 @@ class Problem:
 
     def _constant_value(self, b: NDArray[np.float64]) -> float:
         F = np.broadcast_to(b, (self.n, b.size))
-        total = float(self.costs @ self.loss.value(self.margins_of_scores(F)))
+        total = float(self.costs @ self.loss.value(self.margins_of_scores(F), self.y))
         return total if self.tilt is None else total + float(np.sum(self.tilt * F))
 
     def norm_bound(self, upper: float) -> float:
@@ -267,9 +278,11 @@ class Problem:
         F = self.space.scores(W, b)
         u = self.margins_of_scores(F)
         capped = self.loss.is_capped(u)
-        steepness = np.where(capped, self.costs * self.loss.convex_slope(u), 0.0)
+        steepness = np.where(capped, self.costs * self.loss.convex_slope(u, self.y), 0.0)
         tilt = self.spread(steepness, None if self.n_classes == 2 else self.rivals(F))
-        excess = np.where(capped, self.loss.convex_value(u) - self.loss.cap, 0.0) if capped.any() else np.zeros(self.n)
+        excess = np.zeros(self.n)
+        if capped.any():
+            excess = np.where(capped, self.loss.convex_value(u, self.y) - self.loss.cap_of(self.y), 0.0)
         penalty, offset = self.penalty.majorant(W)
         offset += self.offset - float(self.costs @ excess) - float(steepness @ u)
         return replace(self, loss=self.loss.convex_part, penalty=penalty, tilt=tilt, offset=offset)

@@ -87,18 +87,20 @@ class Risk(Protocol):
 
 
 class TwoClassRisk:
-    """Two classes: a fused kernel on dense or CSR data; ``scores`` are the margins, codes count the hinges in force."""
+    """Two classes: a fused kernel on dense or CSR data; ``scores`` are the margins.
+
+    A code is the number of hinges in force, plus (number of hinges + 1) for the second class.
+    """
 
     def __init__(self, problem: Problem, coordinates: Coordinates) -> None:
         assert isinstance(problem.space, LinearSpace)
         self.X = problem.space.X
         self.signs, self.weights = problem.signs, problem.weights
         self.coordinates = coordinates
-        c, t = np.array(problem.loss.hinges).T if problem.loss.hinges else np.zeros((2, 0))
-        self.knots = np.ascontiguousarray(t)
-        self.slopes = np.concatenate([[0.0], np.cumsum(c)])
-        self.offsets = np.concatenate([[0.0], np.cumsum(c * t)])
-        self.tables = (self.knots, self.slopes, self.offsets)
+        self.knots, c = _hinge_table(problem)
+        self.prices = np.ascontiguousarray(self.weights * c.T[:, problem.y])
+        self.slopes, offsets = _cumulated(c).ravel(), _cumulated(c * self.knots).ravel()
+        self.tables = (self.knots, self.slopes, offsets)
         self.passes = 0.0
 
     def look(self, v: Array) -> Look:
@@ -116,7 +118,7 @@ class TwoClassRisk:
 
     def along(self, start: Array, end: Array, tau: float) -> tuple[float, float]:
         """Risk and slope on the segment of margins."""
-        return risk_along(start, end, tau, self.weights, self.knots, self.slopes)
+        return risk_along(start, end, tau, self.prices, self.knots)
 
     def mixed(self, codes: list[NDArray], shares: Array) -> Array:
         """Multipliers R (n, 1)."""
@@ -178,8 +180,8 @@ class ManyClassRisk:
 
     def __init__(self, problem: Problem, coordinates: Coordinates) -> None:
         self.problem, self.coordinates = problem, coordinates
-        self.t = np.array([t for _, t in problem.loss.hinges])
-        self.slopes = np.concatenate([[0.0], np.cumsum([c for c, _ in problem.loss.hinges])])
+        self.t, c = _hinge_table(problem)
+        self.slopes = _cumulated(c)
         self.passes = 0.0
 
     def look(self, v: Array) -> Look:
@@ -189,9 +191,9 @@ class ManyClassRisk:
         u, rival = p.margins_of_scores(F), p.rivals(F)
         hinges = np.sum(u[:, None] < self.t, axis=1)
         code = (hinges * p.n_classes + rival).astype(np.uint16)
-        R = -p.spread(p.weights * self.slopes[hinges], rival)
+        R = -p.spread(p.weights * self.slopes[p.y, hinges], rival)
         self.passes += 1.0
-        value = float(p.weights @ p.loss.convex_value(u))
+        value = float(p.weights @ p.loss.convex_value(u, p.y))
         return Look(value, self.coordinates.gradient(p.space.combine(R), R.sum(axis=0)), F, code)
 
     def along(self, start: Array, end: Array, tau: float) -> tuple[float, float]:
@@ -199,8 +201,8 @@ class ManyClassRisk:
         p = self.problem
         F = start + tau * (end - start)
         u, rival = p.margins_of_scores(F), p.rivals(F)
-        slope = p.spread(p.weights * p.loss.convex_slope(u), rival)
-        return float(p.weights @ p.loss.convex_value(u)), -float(np.sum(slope * (end - start)))
+        slope = p.spread(p.weights * p.loss.convex_slope(u, p.y), rival)
+        return float(p.weights @ p.loss.convex_value(u, p.y)), -float(np.sum(slope * (end - start)))
 
     def mixed(self, codes: list[NDArray], shares: Array) -> Array:
         """Multipliers R (n, k)."""
@@ -209,8 +211,20 @@ class ManyClassRisk:
         for code, share in zip(codes, shares):
             if share > 0:
                 hinges, rival = np.divmod(code, p.n_classes)
-                R += p.spread(share * p.weights * self.slopes[hinges], rival.astype(np.intp))
+                R += p.spread(share * p.weights * self.slopes[p.y, hinges], rival.astype(np.intp))
         return R
+
+
+def _hinge_table(problem: Problem) -> tuple[Array, Array]:
+    """Return the kinks and the slopes (classes, hinges)."""
+    k, hinges = problem.n_classes, problem.loss.hinges
+    slopes = [np.broadcast_to(c, k) for c in problem.loss.slopes(np.arange(k))]
+    return np.array([t for _, t in hinges]), np.array(slopes).reshape(len(hinges), k).T
+
+
+def _cumulated(c: Array) -> Array:
+    """Return sums over the first 0, 1, ... hinges, per class."""
+    return np.hstack([np.zeros((c.shape[0], 1)), np.cumsum(c, axis=1)])
 
 
 def risk_of(problem: Problem, coordinates: Coordinates | None = None) -> Risk:

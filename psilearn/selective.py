@@ -31,8 +31,12 @@ class Guarantee(NamedTuple):
         )
 
 
-def cheapest_threshold(confidence: ArrayLike, correct: ArrayLike, d: float, weights: ArrayLike | None = None) -> float:
+def cheapest_threshold(
+    confidence: ArrayLike, correct: ArrayLike, d: ArrayLike, weights: ArrayLike | None = None
+) -> float:
     """Return the threshold that minimises Chow's empirical cost when samples with confidence <= threshold abstain.
+
+    ``d`` is the cost of an abstention, a number or one per sample.
 
     Among equally cheap thresholds the middle of the widest interval is taken, so that the choice is stable.
     """
@@ -42,7 +46,8 @@ def cheapest_threshold(confidence: ArrayLike, correct: ArrayLike, d: float, weig
     c = confidence[order]
     wrong = (weight * ~np.asarray(correct, dtype=bool))[order]
     # Cost when the lowest r samples abstain, r = 0..n.
-    cost = d * np.r_[0.0, np.cumsum(weight[order])] + wrong.sum() - np.r_[0.0, np.cumsum(wrong)]
+    paid = (np.asarray(d, dtype=np.float64) * weight)[order]
+    cost = np.r_[0.0, np.cumsum(paid)] + wrong.sum() - np.r_[0.0, np.cumsum(wrong)]
     edges = np.r_[0.0, c, c[-1]]
     splits = np.r_[True, np.diff(c) > 0, True]  # equal confidences cannot be told apart
     cost = np.where(splits, cost, np.inf)

@@ -7,7 +7,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.optimize import linprog
 
-from psilearn.losses import ConvexHinges, Hinge, RejectHinge
+from psilearn.losses import ByClass, ConvexHinges, Hinge, RejectHinge
 from psilearn.penalties import Penalty
 from psilearn.problem import Problem
 from psilearn.spaces import LinearSpace
@@ -36,6 +36,8 @@ def random_problem(rng, l2=0.0, k=None, tilted=None, max_n=40):
     elif rng.random() < 0.4:
         l1 = float(rng.random() * 3 + 0.01)
     loss = LOSSES[rng.integers(len(LOSSES))]
+    if rng.random() < 0.2:
+        loss = ByClass(tuple(LOSSES[rng.integers(len(LOSSES))] for _ in range(k)))
     weights = rng.random(n) + 0.1
     problem = Problem(LinearSpace(X), y, k, loss, Penalty(l2, l1), 10.0 ** rng.uniform(-2, 2), weights)
     if rng.random() < 0.4 if tilted is None else tilted:
@@ -55,7 +57,9 @@ def programme(problem):
     tilt = np.zeros((n, m)) if problem.tilt is None else problem.tilt
     slope = (tilt.T @ X).ravel()
     hinges = problem.loss.hinges
-    prices = (problem.costs[:, None] * np.array([c for c, _ in hinges])).ravel()
+    own = [problem.loss.losses[c] if isinstance(problem.loss, ByClass) else problem.loss for c in problem.y]
+    slopes = np.array([[sum(c for c, at in loss.hinges if at == t) for _, t in hinges] for loss in own])
+    prices = (problem.costs[:, None] * slopes).ravel()
     cost = np.concatenate([finite + slope, finite - slope, tilt.sum(axis=0), prices])
     scores = [sp.hstack([sp.csr_matrix((n, j * p)), X, sp.csr_matrix((n, (m - 1 - j) * p))]) for j in range(m)]
     unit = [sp.csr_matrix((np.ones(n), (np.arange(n), np.full(n, j))), shape=(n, m)) for j in range(m)]

@@ -1,10 +1,13 @@
 """The reject option: thresholds, costs, guarantees."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from conftest import noisy_sample
 
 from psilearn import RejectClassifier, SVMClassifier
+from psilearn.losses import ByClass, Hinge, Psi, RejectHinge, TruncatedHinge, reject_by_class
 from psilearn.metrics import chow_loss, chow_rule, information_criterion, risk_coverage_curve
 from psilearn.selective import cheapest_threshold, confidence_of, guaranteed_threshold
 
@@ -131,3 +134,111 @@ def test_information_criterion_by_hand(data):
     phi = np.maximum(1 - u, 0) + 3.0 * np.maximum(-u, 0)
     expected = phi.mean() + np.log(150) / 300 * np.count_nonzero(model.coef_)
     assert information_criterion(model, X, y) == pytest.approx(expected)
+
+
+COSTS = [(0.2, 0.2), (0.1, 0.3), (0.4, 0.05), (0.6, 0.2), (0.01, 0.9)]  # of abstaining on the classes 0 and 1
+
+
+def chow_with_two_costs(eta, costs):
+    """The cheapest of answering -1, abstaining (0) and answering +1, from the table of costs itself."""
+    prices = np.array([eta, (1 - eta) * costs[0] + eta * costs[1], 1 - eta])
+    return np.array([-1, 0, 1])[prices.argmin(axis=0)]
+
+
+@pytest.mark.parametrize("costs", COSTS)
+def test_the_population_minimiser_is_the_cheapest_rule(costs):
+    eta = (np.arange(200) + 0.5) / 200
+    f = np.linspace(-2, 2, 401)
+    loss = reject_by_class(costs)
+    negative, positive = (loss.value(sign * f, np.full(f.size, code)) for code, sign in enumerate((-1, 1)))
+    risk = (1 - eta)[:, None] * negative + eta[:, None] * positive
+    np.testing.assert_allclose(f[risk.argmin(axis=1)], chow_with_two_costs(eta, costs), atol=1e-12)
+
+
+def test_equal_costs_are_the_symmetric_loss(data):
+    X, y, X_new, y_new = data
+    pair, number = (RejectClassifier(d=d, tol=1e-8).fit(X, y) for d in ((0.2, 0.2), 0.2))
+    assert pair.objective_ == pytest.approx(number.objective_, rel=1e-7)
+    assert pair.score(X_new, y_new) == pytest.approx(number.score(X_new, y_new))
+
+
+@pytest.mark.parametrize("costs", COSTS)
+@pytest.mark.parametrize("solver", ["l1", "bundle", "program"])
+def test_a_fit_on_groups_is_the_cheapest_rule_of_each_group(costs, solver):
+    """One indicator per group and hardly any penalty: the fit is the population minimiser of every group."""
+    share = np.array([0.02, 0.13, 0.24, 0.35, 0.46, 0.57, 0.68, 0.79, 0.9, 0.98])
+    group = np.repeat(np.arange(share.size), 100)
+    y = np.where(np.arange(group.size) % 100 < 100 * share[group], "sick", "healthy")
+    model = RejectClassifier(d=dict(zip(["healthy", "sick"], costs)), C=100.0, solver=solver, tol=1e-6)
+    model.fit(np.eye(share.size)[group], y)
+    marked = model.predict_or_abstain(np.eye(share.size), "?")
+    expected = np.array(["healthy", "?", "sick"])[1 + chow_with_two_costs(share, costs)]
+    np.testing.assert_array_equal(marked, expected)
+
+
+def test_score_and_threshold_pay_the_cost_of_the_class(data):
+    X, y, X_new, y_new = data
+    model = RejectClassifier(d=(0.1, 0.4), threshold="auto").fit(X, y)
+    abstains, wrong = model.abstains(X_new), model.predict(X_new) != y_new
+    paid = np.where(abstains, np.array([0.1, 0.4])[y_new], wrong)
+    assert model.score(X_new, y_new) == pytest.approx(1 - paid.mean())
+    confidence, correct = np.array([0.1, 0.2, 0.3]), np.array([False, False, True])
+    assert cheapest_threshold(confidence, correct, [0.5, 2.0, 0.5]) == pytest.approx(0.15)  # the second is too dear
+    assert cheapest_threshold(confidence, correct, [0.5, 0.4, 0.5]) == pytest.approx(0.25)
+
+
+def test_a_kernel_machine_and_a_linear_one_agree_on_two_costs(data):
+    X, y, _, _ = data
+    linear, kernel = (
+        RejectClassifier(d=(0.1, 0.3), penalty="l2", kernel=kind, tol=1e-7).fit(X, y) for kind in ("linear", "poly")
+    )
+    same = RejectClassifier(d=(0.1, 0.3), penalty="l2", kernel="poly", degree=1, gamma=1.0, tol=1e-7).fit(X, y)
+    assert same.objective_ == pytest.approx(linear.objective_, rel=1e-5)
+    assert kernel.gap_ <= 1e-7
+
+
+def test_truncated_with_two_costs_descends_and_others_refuse(data):
+    X, y, _, _ = data
+    model = RejectClassifier(d=(0.1, 0.3), s=-1.0, C=0.3).fit(X, y)
+    assert model.status_ == "critical"
+    u = np.where(y == 1, 1, -1) * model.decision_function(X)
+    slope = np.array([(1 - d) / d for d in (0.3 / 1.2, 0.1 / 0.8)])[y]  # of phi below 0
+    paid = np.minimum(np.maximum.reduce([np.zeros(u.size), 1 - u, 1 - slope * u]), 1 + slope)
+    assert model.objective_ == pytest.approx(np.abs(model.coef_).sum() + 0.3 * paid.sum())
+    convex = RejectClassifier(d=(0.1, 0.3), C=0.3).fit(X, y)
+    problem, _ = model._prepare(X, y, None)
+    assert model.objective_ <= problem.value(convex.coef_, convex.intercept_) + 1e-9
+    with pytest.raises(ValueError, match="one loss for all classes"):
+        RejectClassifier(d=(0.1, 0.3), s=-1.0, solver="mip").fit(X, y)
+
+
+def test_dual_bounds_of_losses_by_class_hold(data):
+    X, y, _, _ = data
+    problem, _ = RejectClassifier(d=(0.1, 0.3), penalty="l2").fit(X, y)._prepare(X, y, None)
+    rng = np.random.default_rng(0)
+    best = RejectClassifier(d=(0.1, 0.3), penalty="l2", tol=1e-9).fit(X, y).objective_
+    for scale in 10.0 ** rng.uniform(-3, 1, 50):
+        assert problem.dual_bound(scale * rng.normal(size=(problem.n, 1))) <= best * (1 + 1e-9)
+    swapped = replace(problem, loss=ByClass((RejectHinge(0.2), Hinge())))
+    assert swapped.zero_value == pytest.approx(problem.costs.sum())
+
+
+@pytest.mark.parametrize(
+    ("d", "message"),
+    [((0.6, 0.5), "less than 1"), ((0.1, 0.0), "positive"), ((0.1, 0.2, 0.3), "pair"), ({0: 0.1, 2: 0.1}, "each of")],
+)
+def test_impossible_costs_are_refused(data, d, message):
+    X, y, _, _ = data
+    with pytest.raises(ValueError, match=message):
+        RejectClassifier(d=d).fit(X, y)
+
+
+def test_costs_per_class_are_for_two_classes_and_losses_must_fit_together(rng):
+    X, y = noisy_sample(rng, 30, 2, 3)
+    with pytest.raises(ValueError, match="two classes"):
+        RejectClassifier(d={0: 0.1, 1: 0.2, 2: 0.1}).fit(X, y)
+    for losses in ((Hinge(), TruncatedHinge(0.0)), (Psi(1.0), Psi(1.0))):
+        with pytest.raises(ValueError, match="without a jump"):
+            ByClass(losses)
+    with pytest.raises(ValueError, match="classes of the samples"):
+        reject_by_class((0.1, 0.2)).value(0.0)

@@ -226,7 +226,7 @@ class MarginEstimator(ClassifierMixin, BaseEstimator):
         else:
             tilt = result.extra.get("tilt")
             net = result.multipliers if tilt is None else result.multipliers - tilt
-            carries = np.abs(net).max(axis=1) > SUPPORT_SHARE * problem.costs * max(problem.loss.max_slope, 1.0)
+            carries = np.abs(net).max(axis=1) > SUPPORT_SHARE * np.maximum(problem.dual_limits, problem.costs)
         return carries & ~problem.loss.is_capped(u)
 
     def _warn_unless_done(self) -> None:

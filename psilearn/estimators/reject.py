@@ -13,7 +13,7 @@ from sklearn.model_selection import StratifiedKFold
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from ..losses import Loss, RejectHinge, TruncatedReject
+from ..losses import Loss, RejectHinge, TruncatedReject, reject_by_class
 from ..metrics import chow_loss
 from ..selective import Guarantee, cheapest_threshold, confidence_of, guaranteed_threshold
 from .base import MarginEstimator
@@ -30,8 +30,10 @@ class RejectClassifier(MarginEstimator):
 
     Parameters
     ----------
-    d : float, default=0.2
-        Cost of an abstention when a wrong answer costs 1, in (0, 1/2).
+    d : float, pair or dict, default=0.2
+        Cost of an abstention when a wrong answer costs 1, in (0, 1/2). For two classes also one cost per class, as a
+        pair in the order of ``classes_`` or a dict from labels to costs: positive, with sum below 1. The loss then is
+        :func:`psilearn.losses.reject_by_class`. Errors that cost differently are ``class_weight``.
     threshold : float or "auto", default=0.5
         Abstain where ``|f|`` (for k > 2: the lead of the best class) does not exceed it. "auto" minimises Chow's cost
         on held-out folds.
@@ -54,14 +56,14 @@ class RejectClassifier(MarginEstimator):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = MarginEstimator._parameter_constraints | {
-        "d": [Interval(Real, 0, 0.5, closed="neither")],
+        "d": [Interval(Real, 0, 0.5, closed="neither"), tuple, list, dict],
         "threshold": [StrOptions({"auto"}), Interval(Real, 0, None, closed="left")],
         "s": [Interval(Real, None, 1, closed="neither"), None],
         "threshold_folds": [Interval(Integral, 2, None, closed="left")],
         "n_starts": [Interval(Integral, 1, None, closed="left")],
     }
 
-    d: float = 0.2
+    d: Any = 0.2
     threshold: Any = 0.5
     s: float | None = None
     threshold_folds: int = 5
@@ -69,7 +71,35 @@ class RejectClassifier(MarginEstimator):
     penalty: str = "l1"
 
     def _loss(self, n_classes: int) -> Loss:
-        return RejectHinge(float(self.d)) if self.s is None else TruncatedReject(float(self.d), float(self.s))
+        s = None if self.s is None else float(self.s)
+        costs = self._costs()
+        if not isinstance(self.d, Real):
+            return reject_by_class((costs[0], costs[1]), s)
+        return RejectHinge(costs[0]) if s is None else TruncatedReject(costs[0], s)
+
+    def _costs(self) -> NDArray[np.float64]:
+        """Return the cost of an abstention on each of ``classes_``."""
+        if isinstance(self.d, Real):
+            return np.full(self.classes_.size, float(self.d))
+        if self.classes_.size != 2:
+            raise ValueError("Costs of abstaining per class are for two classes; give one number d.")
+        if isinstance(self.d, dict):
+            if set(self.d) != set(self.classes_.tolist()):
+                raise ValueError(
+                    f"d must have a cost for each of the classes {self.classes_.tolist()}, got {self.d!r}."
+                )
+            return np.array([float(self.d[label]) for label in self.classes_.tolist()])
+        if len(self.d) != 2:
+            raise ValueError(f"d must be a number, a dict or a pair of costs, got {self.d!r}.")
+        return np.array(self.d, dtype=np.float64)
+
+    def _costs_of(self, y: Any) -> NDArray[np.float64]:
+        """Return the cost of abstaining on each sample; a label never seen in ``fit`` costs the largest."""
+        y, costs = np.asarray(y), self._costs()
+        out = np.full(y.shape, costs.max())
+        for label, cost in zip(self.classes_, costs):
+            out[y == label] = cost
+        return out
 
     def _solver_extra(self) -> dict[str, Any]:
         return {"n_starts": self.n_starts}
@@ -100,7 +130,7 @@ class RejectClassifier(MarginEstimator):
             model = clone(self).set_params(threshold=0.0).fit(_rows(X, train), y[train], weight[train])
             confidence[test] = confidence_of(model.decision_function(_rows(X, test)))
             correct[test] = model.predict(_rows(X, test)) == y[test]
-        return cheapest_threshold(confidence, correct, self.d, weight)
+        return cheapest_threshold(confidence, correct, self._costs_of(y), weight)
 
     def calibrate(self, X: Any, y: Any, risk: float = 0.05, level: float = 0.95) -> Guarantee:
         """Choose the threshold so that errors among answered are at most ``risk`` with probability ``level``.
@@ -128,8 +158,8 @@ class RejectClassifier(MarginEstimator):
         return out
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return 1 - Chow's loss: an error costs 1, an abstention d."""
-        return 1.0 - chow_loss(y, self.predict(X), self.abstains(X), self.d, sample_weight)
+        """Return 1 - Chow's loss: an error costs 1, an abstention d (of its class)."""
+        return 1.0 - chow_loss(y, self.predict(X), self.abstains(X), self._costs_of(y), sample_weight)
 
 
 def _rows(X: Any, rows: NDArray[np.intp]) -> Any:

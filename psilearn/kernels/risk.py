@@ -1,7 +1,8 @@
 """Risk and subgradient of two-class problems in one pass over the data, and the risk along a line.
 
-A loss g(u) = sum_k c_k (t_k - u)_+ with falling ``knots`` t is read from tables over the number h of hinges in force:
-g(u) = offsets[h] - slopes[h] u, h = #{k : u < t_k}. That ``code`` h of every sample is all one needs to keep of a cut.
+A loss g(u) = sum_k c_k (t_k - u)_+ with falling ``knots`` t is read from tables over the number h = #{k : u < t_k} of
+hinges in force, one after the other for the two classes: g(u) = offsets[code] - slopes[code] u with code = h for the
+first class and h + (number of hinges + 1) for the second. The code of every sample is all one needs to keep of a cut.
 
 Sums may be reassociated, which lets the compiler use vector instructions and changes results by rounding errors only;
 bounds are recomputed elsewhere from the multipliers.
@@ -30,8 +31,10 @@ def risk_dense(X, w, b, signs, weights, knots, slopes, offsets, margins, code, g
         h = 0
         while h < knots.size and u < knots[h]:
             h += 1
+        active = h > 0
+        h += knots.size + 1 if signs[i] > 0.0 else 0
         code[i] = h
-        if h > 0:
+        if active:
             risk += weights[i] * (offsets[h] - slopes[h] * u)
             r = -weights[i] * slopes[h] * signs[i]
             for j in range(p):
@@ -55,8 +58,10 @@ def risk_csr(data, indices, indptr, w, b, signs, weights, knots, slopes, offsets
         h = 0
         while h < knots.size and u < knots[h]:
             h += 1
+        active = h > 0
+        h += knots.size + 1 if signs[i] > 0.0 else 0
         code[i] = h
-        if h > 0:
+        if active:
             risk += weights[i] * (offsets[h] - slopes[h] * u)
             r = -weights[i] * slopes[h] * signs[i]
             for e in range(indptr[i], indptr[i + 1]):
@@ -66,19 +71,19 @@ def risk_csr(data, indices, indptr, w, b, signs, weights, knots, slopes, offsets
 
 
 @njit(cache=True, nogil=True, fastmath=_SUMS)
-def risk_along(start, end, tau, weights, knots, slopes):
-    """Return risk and its slope in tau at the margins start + tau (end - start)."""
+def risk_along(start, end, tau, prices, knots):
+    """Return risk and its slope in tau at the margins start + tau (end - start); ``prices`` are (hinges, samples)."""
     risk, slope = 0.0, 0.0
     for h in range(knots.size):
-        t, c = knots[h], slopes[h + 1] - slopes[h]
+        t, price = knots[h], prices[h]
         value, fall = 0.0, 0.0
         for i in range(start.size):
             du = end[i] - start[i]
             excess = t - start[i] - tau * du
-            value += weights[i] * max(excess, 0.0)
-            fall += weights[i] * du if excess > 0.0 else 0.0
-        risk += c * value
-        slope -= c * fall
+            value += price[i] * max(excess, 0.0)
+            fall += price[i] * du if excess > 0.0 else 0.0
+        risk += value
+        slope -= fall
     return risk, slope
 
 

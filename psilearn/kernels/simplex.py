@@ -7,12 +7,12 @@ from numba import njit
 
 
 @njit(cache=True, nogil=True)
-def respond_k_class(F, R0, y, cost, delta, slopes, knots, R, free):
+def respond_k_class(F, R0, y, prices, delta, knots, R, free):
     """Write argmax_R gain(R_y) - R.f - delta/2 ||R - R0||^2 over each sample's block, and its free coordinates.
 
-    The block is {R_y = s = sum_j a_j, R_j = -a_j <= 0, s <= cost sum_k c_k}. With the multiplier mu of s = sum_j a_j,
+    The block is {R_y = s = sum_j a_j, R_j = -a_j <= 0, s <= sum_k price_k}. With the multiplier mu of s = sum_j a_j,
 
-        a_j(mu) = (a0_j + (f_j - mu)/delta)_+ ,   s(mu) = sum_k clip(s0 + (t_k - f_y + mu)/delta - lo_k, 0, cost c_k),
+        a_j(mu) = (a0_j + (f_j - mu)/delta)_+ ,   s(mu) = sum_k clip(s0 + (t_k - f_y + mu)/delta - lo_k, 0, price_k),
 
     and sum_j a_j(mu) - s(mu) is decreasing and piecewise linear: a bracketed Newton search is exact and finite.
     ``free`` marks the set T on which R may move: the Jacobian of -R in f is (I_T - 1_T 1_T'/|T|)/delta.
@@ -40,8 +40,8 @@ def respond_k_class(F, R0, y, cost, delta, slopes, knots, R, free):
                         total += a
                         slope += 1.0
             rest, filled, inside = 0.0, 0.0, False
-            for h in range(slopes.size):
-                room = cost[i] * slopes[h]
+            for h in range(knots.size):
+                room = prices[i, h]
                 part = base + (knots[h] + mu) / d - filled
                 if 0.0 < part < room:
                     inside = True

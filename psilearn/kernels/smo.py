@@ -22,7 +22,7 @@ _ROUNDING = 1e-15  # relative distance to a kink of the gain that counts as on i
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def price_sample(i, label, R, cost, c, t, up, down):
+def price_sample(i, label, R, prices, t, up, down):
     """Set the one-sided slopes of sample i's gain: up (of raising R_ai) and down (of lowering R_ai)."""
     alpha = R[label, i]
     for a in range(R.shape[0]):
@@ -30,8 +30,8 @@ def price_sample(i, label, R, cost, c, t, up, down):
         down[a, i] = 0.0
     up[label, i], down[label, i] = -BIG, BIG
     end = 0.0
-    for p in range(c.size):  # the hinges fill in the order of the margin's fall
-        start, end = end, end + cost[i] * c[p]
+    for p in range(t.size):  # the hinges fill in the order of the margin's fall
+        start, end = end, end + prices[i, p]
         if alpha < end * (1.0 - _ROUNDING) and up[label, i] == -BIG:
             up[label, i] = t[p]
         if alpha > start * (1.0 + _ROUNDING):
@@ -39,18 +39,18 @@ def price_sample(i, label, R, cost, c, t, up, down):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def price_all(y, R, cost, c, t, up, down):
+def price_all(y, R, prices, t, up, down):
     """Set the slopes of every sample."""
     for i in range(y.size):
-        price_sample(i, y[i], R, cost, c, t, up, down)
+        price_sample(i, y[i], R, prices, t, up, down)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _kinks(alpha, cost, c):
+def _kinks(alpha, prices):
     """Next kinks of the gain below and above alpha."""
     below, above, end = 0.0, 0.0, 0.0
-    for p in range(c.size):
-        start, end = end, end + cost * c[p]
+    for p in range(prices.size):
+        start, end = end, end + prices[p]
         if alpha > start * (1.0 + _ROUNDING):
             below = start
         above = end
@@ -60,9 +60,9 @@ def _kinks(alpha, cost, c):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _room(i, label, a, b, R, cost, c):
+def _room(i, label, a, b, R, prices):
     """How far sample i can move along the arc a <- b before a kink or a bound."""
-    below, above = _kinks(R[label, i], cost[i], c)
+    below, above = _kinks(R[label, i], prices[i])
     if a == label:
         return above - R[a, i]
     return min(-R[a, i], R[b, i] - below) if b == label else -R[a, i]
@@ -197,7 +197,7 @@ def add_rows(K, rows, steps, G):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def rebalance(K, inverse_l2, y, cost, c, t, R, G, up, down, missing):
+def rebalance(K, inverse_l2, y, prices, t, R, G, up, down, missing):
     """Move R (and G with it) until the class sums have changed by ``missing``, each time along the best arc.
 
     No step is longer than half a box, so that many samples share a large change. Returns False if no arc is left.
@@ -213,7 +213,7 @@ def rebalance(K, inverse_l2, y, cost, c, t, R, G, up, down, missing):
         weight, i = _best_arc(up, down, G, a, b, scratch)
         if weight < -0.5 * BIG:
             return False
-        step = min(amount, _room(i, y[i], a, b, R, cost, c), 0.5 * cost[i] * c.sum())
+        step = min(amount, _room(i, y[i], a, b, R, prices), 0.5 * prices[i].sum())
         R[a, i] += step
         R[b, i] -= step
         missing[a] -= step
@@ -222,7 +222,7 @@ def rebalance(K, inverse_l2, y, cost, c, t, R, G, up, down, missing):
         for q in range(n):
             G[a, q] += change * row[q]
             G[b, q] -= change * row[q]
-        price_sample(i, y[i], R, cost, c, t, up, down)
+        price_sample(i, y[i], R, prices, t, up, down)
     return False
 
 
@@ -238,7 +238,7 @@ def _row(K, members, i, block, known):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _move(cycle, chosen, length, weight, kernel, inverse_l2, y, cost, c, t, R, G, up, down):
+def _move(cycle, chosen, length, weight, kernel, inverse_l2, y, prices, t, R, G, up, down):
     """Move the chosen samples along a cycle to the minimum, or to the first kink or bound."""
     K, members, block, known = kernel
     bend, limit = 0.0, np.inf
@@ -246,7 +246,7 @@ def _move(cycle, chosen, length, weight, kernel, inverse_l2, y, cost, c, t, R, G
         i, before = chosen[l], chosen[l - 1 if l > 0 else length - 1]
         row_i, row_p = _row(K, members, i, block, known), _row(K, members, before, block, known)
         bend += row_i[i] + row_p[before] - 2.0 * row_i[before]
-        limit = min(limit, _room(i, y[i], cycle[l], cycle[(l + 1) % length], R, cost, c))
+        limit = min(limit, _room(i, y[i], cycle[l], cycle[(l + 1) % length], R, prices))
     bend *= inverse_l2
     step = max(min(weight / bend, limit) if bend > 0.0 else limit, 0.0)
     change = step * inverse_l2
@@ -258,11 +258,11 @@ def _move(cycle, chosen, length, weight, kernel, inverse_l2, y, cost, c, t, R, G
         for q in range(target.size):
             target[q] += change * (row_i[q] - row_p[q])
     for l in range(length):
-        price_sample(chosen[l], y[chosen[l]], R, cost, c, t, up, down)
+        price_sample(chosen[l], y[chosen[l]], R, prices, t, up, down)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def descend(K, members, inverse_l2, y, cost, c, t, R, G, up, down, mu, max_iter):
+def descend(K, members, inverse_l2, y, prices, t, R, G, up, down, mu, max_iter):
     """Move R (and G with it) along cycles until every cycle's mean weight is at most mu, or max_iter moves are made.
 
     All arrays but K describe the ``members``, the samples that may move. A pair of classes is worked on for a few moves
@@ -293,7 +293,7 @@ def descend(K, members, inverse_l2, y, cost, c, t, R, G, up, down, mu, max_iter)
                 p = _best_partner(up, down, G, b, a, W[a, b], row, diagonal, own, floor, scratch)
                 chosen[1] = p
                 weight = W[a, b] + ((up[b, p] - G[b, p]) - (down[a, p] - G[a, p]))
-            _move(cycle, chosen, length, weight, kernel, inverse_l2, y, cost, c, t, R, G, up, down)
+            _move(cycle, chosen, length, weight, kernel, inverse_l2, y, prices, t, R, G, up, down)
             moves += 1
             if length > 2:
                 break

@@ -73,7 +73,7 @@ class Cuts:
     """Cuts of the mean risk of one set of samples, with the codes that turn shares of cuts into multipliers."""
 
     def __init__(self, problem: Problem, coordinates: Coordinates | None = None) -> None:
-        self.key = (problem.space, problem.y, problem.weights, problem.loss.hinges)
+        self.key = (problem.space, problem.y, problem.weights, problem.loss)
         self.total = float(problem.weights.sum())
         self.whole = risk_of(problem, coordinates)
         self.sample: tuple[NDArray[np.intp], Cuts] | None = None  # some of the samples and the cuts of their risk
@@ -85,8 +85,8 @@ class Cuts:
 
     def fits(self, problem: Problem) -> bool:
         """Whether these are cuts of the problem's risk."""
-        space, y, weights, hinges = self.key
-        same = space is problem.space and hinges == problem.loss.hinges
+        space, y, weights, loss = self.key
+        same = space is problem.space and loss == problem.loss
         return same and np.array_equal(y, problem.y) and np.array_equal(weights, problem.weights)
 
     def look(self, risk: Risk, v: Array) -> Look:

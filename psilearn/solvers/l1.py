@@ -68,8 +68,9 @@ class _Scaled:
         q = np.column_stack([np.broadcast_to(p.penalty.l2 / self.sd**2, shape), np.zeros(m)])
         c = np.zeros(l1.size) if p.tilt is None else (p.tilt.T @ self.margins.X).ravel()
         t = np.array([t for _, t in p.loss.hinges])[None, :, None]
-        C = p.costs[:, None] * np.array([c for c, _ in p.loss.hinges])
-        return Programme(self.margins, t, C, q.ravel(), c, l1.ravel(), sum_to_zero_basis(np.isfinite(l1)))
+        # A hinge that a class lacks gets a price of rounding size: the interior point needs one.
+        prices = np.maximum(p.prices, 1e-14 * p.prices.max(initial=0.0))
+        return Programme(self.margins, t, prices, q.ravel(), c, l1.ravel(), sum_to_zero_basis(np.isfinite(l1)))
 
     def coefficients(self, v: Array) -> tuple[Array, Array]:
         V = v.reshape(self.margins.m, -1)

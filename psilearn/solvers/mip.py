@@ -26,6 +26,8 @@ RESTRICTION_TOLERANCE = 1e-6
 
 def refuses(problem: Problem) -> str | None:
     """Say in one sentence why this problem cannot be solved here, None if it can."""
+    if problem.loss.varies_by_class:
+        return "solver 'mip' takes one loss for all classes; use solver='dca'."
     if problem.n_classes > 2:
         return "solver 'mip' takes two classes only; use solver='outer' or 'dca' for more."
     if problem.loss.is_convex:

@@ -133,7 +133,7 @@ def _stretched(problem: Problem, W: Array, b: Array) -> tuple[Array, Array]:
         growth += float(np.sum(problem.tilt * F))
 
     def change(eta: float) -> float:
-        stretched = problem.loss.convex_value(problem.margins_of_scores((1.0 + eta) * F))
+        stretched = problem.loss.convex_value(problem.margins_of_scores((1.0 + eta) * F), problem.y)
         return float(problem.costs @ stretched) + eta * growth
 
     eta = min([0.0, *10.0 ** np.arange(-15.0, -8.0)], key=change)
@@ -145,8 +145,8 @@ class _Blocks:
 
     def __init__(self, problem: Problem, R0: Array, width: float, reach: float) -> None:
         self.problem = problem
-        self.top = problem.costs * problem.loss.max_slope
-        self.slopes, self.knots = (np.array(column) for column in zip(*problem.loss.hinges))
+        self.top = problem.dual_limits
+        self.knots = np.array([t for _, t in problem.loss.hinges])
         self.recentre(R0, width, reach)
 
     def recentre(self, R0: Array, width: float, reach: float) -> None:
@@ -161,12 +161,11 @@ class _Blocks:
             from ..kernels.simplex import respond_k_class
 
             R, free = np.empty_like(F), np.empty(F.shape, dtype=np.bool_)
-            respond_k_class(F, self.R0, p.y, p.costs, self.delta, self.slopes, self.knots, R, free)
+            respond_k_class(F, self.R0, p.y, p.prices, self.delta, self.knots, R, free)
             return R, free
         wish = (self.R0[:, 0] - F[:, 0] / self.delta) * p.signs
         alpha, filled, moves = np.zeros(p.n), np.zeros(p.n), np.zeros(p.n, dtype=np.bool_)
-        for c, t in zip(self.slopes, self.knots):
-            room = c * p.costs
+        for room, t in zip(p.prices.T, self.knots):
             part = wish + (t / self.delta - filled)
             inside = np.clip(part, 0.0, room)
             alpha += inside
@@ -230,8 +229,8 @@ class _Iterate:
         V = p.space.combine(net)
         self.gW, self.gb = l2 * self.W - V, -net.sum(axis=0)
         alpha = self.R[:, 0] * p.signs if p.n_classes == 2 else self.R[np.arange(p.n), p.y]
-        loss = float(p.costs @ p.loss.convex_value(p.margins_of_scores(self.F)))
-        gain = float(np.sum(p.loss.dual_gain(alpha, p.costs)))
+        loss = float(p.costs @ p.loss.convex_value(p.margins_of_scores(self.F), p.y))
+        gain = float(np.sum(p.loss.dual_gain(alpha, p.costs, p.y)))
         repair = float(np.abs(self.gb).sum()) * (1.0 + float(np.abs(self.F).mean()))
         self.primal = 0.5 * l2 * float(np.sum(self.W**2)) + loss
         if p.tilt is not None:

@@ -48,6 +48,8 @@ _MAX_VERTICES = 20_000_000
 
 def refuses(problem: Problem) -> str | None:
     """Say in one sentence why outer approximation cannot take this problem, None if it can."""
+    if problem.loss.varies_by_class:
+        return 'solver="outer" takes one loss for all classes; use solver="dca".'
     if problem.is_kernel:
         return 'solver="outer" works on coefficients, so it takes linear problems only; use solver="dca" for kernels.'
     if problem.tilt is not None:

@@ -38,6 +38,8 @@ _NODE_TOLERANCE = 0.02
 
 def refuses(problem: Problem) -> str | None:
     """Say in one sentence why the search over patterns cannot take this problem, None if it can."""
+    if problem.loss.varies_by_class:
+        return 'solver="patterns" takes one loss for all classes; use solver="dca".'
     if problem.is_kernel:
         return (
             'solver="patterns" works on coefficients, so it takes linear problems only; use solver="dca" for kernels.'

@@ -43,8 +43,8 @@ def solve(problem: Problem, options: Options, start: Result | None = None) -> Re
     b = session.add_columns(tilt.sum(axis=0), -np.inf, np.inf)
     design = _score_matrix(problem, m)
     blocks = []
-    for c, t in problem.loss.hinges:
-        slack = session.add_columns(c * problem.costs, 0.0, np.inf)
+    for price, (_, t) in zip(problem.prices.T, problem.loss.hinges):
+        slack = session.add_columns(price, 0.0, np.inf)
         for which, (rows, margin) in enumerate(_margin_rows(problem)):
             G = margin @ design
             entries = sp.lil_matrix((G.shape[0], session.n_cols))

@@ -93,18 +93,18 @@ def _starting_multipliers(problem: Problem, start: Result | None) -> Array:
     else:
         R = _rescaled(problem, start.multipliers)
     if problem.n_classes == 2:
-        alpha = np.clip(R[:, 0] * problem.signs, 0.0, problem.costs * problem.loss.max_slope)
+        alpha = np.clip(R[:, 0] * problem.signs, 0.0, problem.dual_limits)
         return problem.spread(alpha, None)
     own = np.arange(problem.n_classes) == problem.y[:, None]
     A = np.where(own, 0.0, np.maximum(-R, 0.0))
-    total, upper = A.sum(axis=1), problem.costs * problem.loss.max_slope
+    total, upper = A.sum(axis=1), problem.dual_limits
     A *= np.where(total > upper, upper / np.where(total > 0, total, 1.0), 1.0)[:, None]
     return np.where(own, A.sum(axis=1)[:, None], -A)
 
 
 def _rescaled(problem: Problem, R: Array) -> Array:
     """After a change of C: multipliers stretched with their boxes, if that raises the dual value."""
-    upper = problem.costs * problem.loss.max_slope
+    upper = problem.dual_limits
     alpha = R[:, 0] * problem.signs if problem.n_classes == 2 else R[np.arange(problem.n), problem.y]
     fill = float(np.max(alpha / upper, initial=0.0))
     if problem.tilt is not None or fill <= 0 or abs(fill - 1.0) < 1e-9:
@@ -114,7 +114,7 @@ def _rescaled(problem: Problem, R: Array) -> Array:
     candidates = (1.0 / fill, min(1.0, 1.0 / fill))
 
     def dual_value(factor: float) -> float:
-        return float(np.sum(problem.loss.dual_gain(factor * alpha, problem.costs))) - factor**2 * quadratic
+        return float(np.sum(problem.loss.dual_gain(factor * alpha, problem.costs, problem.y))) - factor**2 * quadratic
 
     return max(candidates, key=dual_value) * R
 
@@ -127,9 +127,8 @@ class _Dual:
         self.problem, self.space = problem, problem.space
         self.k = problem.n_classes
         self.l2 = problem.penalty.l2 * (2.0 if self.k == 2 else 1.0)
-        self.c = np.array([c for c, _ in problem.loss.hinges])
         self.t = np.array([t for _, t in problem.loss.hinges])
-        self.cost = np.ascontiguousarray(problem.costs, dtype=np.float64)
+        self.prices = np.ascontiguousarray(problem.prices)
         self.y = np.ascontiguousarray(problem.y, dtype=np.int64)
         self.R = self._to_classes(R)
         self.tilt = np.zeros_like(self.R) if problem.tilt is None else self._to_classes(problem.tilt)
@@ -168,7 +167,7 @@ class _Dual:
         """Make the class sums those of the tilt; False if the tilt is more than the losses can resist."""
         missing = (self.tilt - self.R).sum(axis=1)
         self.price()
-        data = (self.y, self.cost, self.c, self.t, self.R, self.G, self.up, self.down)
+        data = (self.y, self.prices, self.t, self.R, self.G, self.up, self.down)
         if kernels.rebalance(self.space.K, 1.0 / self.l2, *data, missing):
             return True
         R = self.problem.repaired_multipliers(self.multipliers)
@@ -180,7 +179,7 @@ class _Dual:
     def price(self) -> None:
         """Set the one-sided slopes of the dual gain."""
         self.up, self.down = np.empty_like(self.R), np.empty_like(self.R)
-        kernels.price_all(self.y, self.R, self.cost, self.c, self.t, self.up, self.down)
+        kernels.price_all(self.y, self.R, self.prices, self.t, self.up, self.down)
 
     def look(self) -> tuple[float, float, float]:
         """Set slopes and intercepts; return the worst violation (mean weight of a cycle), objective and bound."""
@@ -198,9 +197,10 @@ class _Dual:
         problem, F = self.problem, self.G + self.b[:, None]
         half_norm = 0.5 * float(np.sum((self.R - self.tilt) * self.G))
         scores = (F[1] - F[0])[:, None] if self.k == 2 else F.T
-        loss = float(self.cost @ problem.loss.value(problem.margins_of_scores(scores)))
+        loss = float(problem.costs @ problem.loss.value(problem.margins_of_scores(scores), problem.y))
         linear = 0.0 if problem.tilt is None else float(np.sum(self.tilt * F))
-        gain = float(np.sum(problem.loss.dual_gain(self.R[self.y, np.arange(problem.n)], self.cost)))
+        alpha = self.R[self.y, np.arange(problem.n)]
+        gain = float(np.sum(problem.loss.dual_gain(alpha, problem.costs, problem.y)))
         return half_norm + loss + linear + problem.offset, gain - half_norm + problem.offset
 
     def working_set(self, violation: float, size: int) -> NDArray[np.intp]:
@@ -215,7 +215,7 @@ class _Dual:
         """Move among the chosen samples and bring all scores up to date."""
         K = self.space.K
         R, G, up, down = (np.ascontiguousarray(array[:, chosen]) for array in (self.R, self.G, self.up, self.down))
-        data = (self.y[chosen], self.cost[chosen], self.c, self.t)
+        data = (self.y[chosen], self.prices[chosen], self.t)
         moves = kernels.descend(K, chosen, 1.0 / self.l2, *data, R, G, up, down, goal, max_moves)
         steps = (R - self.R[:, chosen]) / self.l2
         kernels.add_rows(K, chosen, steps, self.G)
@@ -264,7 +264,7 @@ class _Dual:
 
     def _room(self, direction: Array, own: NDArray[np.bool_]) -> float:
         """How far the multipliers can move before one of them meets a kink or a bound."""
-        ends = np.concatenate([[0.0], np.cumsum(self.c)])[:, None] * self.cost
+        ends = np.vstack([np.zeros(self.y.size), np.cumsum(self.prices.T, axis=0)])
         alpha = self.R[own.T.nonzero()[::-1]]
         above = np.where(ends > alpha, ends, np.inf).min(axis=0)
         below = np.where(ends < alpha, ends, -np.inf).max(axis=0)

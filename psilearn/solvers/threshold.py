@@ -53,15 +53,15 @@ def _margin_row(problem: Problem, c: int, j: int) -> Array:
 def _best_constant(problem: Problem) -> Array:
     """Return optimal intercepts of f = b: a linear programme over the classes."""
     m, k = problem.n_functions, problem.n_classes
-    price = np.bincount(problem.y, weights=problem.costs, minlength=k)
+    prices = [np.bincount(problem.y, weights=price, minlength=k) for price in problem.prices.T]
     target = np.zeros(m) if problem.tilt is None else problem.tilt.sum(axis=0)
     session = HighsSession()
     session.add_columns(target, -np.inf, np.inf)
     if m > 1:
         session.add_rows(np.ones((1, m)), 0.0, 0.0)
     for c, (_, rivals) in enumerate(_class_margins(k)):
-        for slope, t in problem.loss.hinges:
-            session.add_columns(price[c] * slope)
+        for price, (_, t) in zip(prices, problem.loss.hinges):
+            session.add_columns(price[c])
             rows = np.zeros((len(rivals), session.n_cols))
             rows[:, :m] = [_margin_row(problem, c, j) for j in rivals]
             rows[:, -1] = 1.0
@@ -75,25 +75,25 @@ class _Pairs:
     def __init__(self, problem: Problem, b: Array) -> None:
         self.problem = problem
         self.fixed = np.zeros((problem.n, problem.n_functions))  # multipliers R of the pairs that are not open
-        self.open: list[tuple[NDArray[np.intp], Array, float, int]] = []  # samples, du/df, slope, group of rivals
-        self.is_full: list[bool] = []  # per group: must the rivals' multipliers add up to the slope?
+        self.open: list[tuple[NDArray[np.intp], Array, Array, int]] = []  # samples, du/df, prices, group of rivals
+        self.is_full: list[bool] = []  # per group: must the rivals' multipliers add up to the price?
         for c, (_, rivals) in enumerate(_class_margins(problem.n_classes)):
             members = np.flatnonzero(problem.y == c)
             rows = np.array([_margin_row(problem, c, j) for j in rivals])
-            for slope, t in problem.loss.hinges:
-                self._add(members, rows, slope, t - rows @ b)
+            for price, (_, t) in zip(problem.prices.T, problem.loss.hinges):
+                self._add(members, rows, price[members], t - rows @ b)
 
-    def _add(self, members: NDArray[np.intp], rows: Array, slope: float, excess: Array) -> None:
+    def _add(self, members: NDArray[np.intp], rows: Array, price: Array, excess: Array) -> None:
         top = float(excess.max())
         if top < -_TIE or members.size == 0:
             return
         tied = rows[excess >= top - _TIE]
         if top > _TIE and len(tied) == 1:
-            self.fixed[members] += slope * self.problem.costs[members, None] * tied[0]
+            self.fixed[members] += price[:, None] * tied[0]
             return
         self.is_full.append(top > _TIE)
         for row in tied:
-            self.open.append((members, row, slope, len(self.is_full) - 1))
+            self.open.append((members, row, price, len(self.is_full) - 1))
 
     def least_scale(self) -> float:
         """Minimise s."""
@@ -103,8 +103,8 @@ class _Pairs:
         session = HighsSession()
         session.add_columns(1.0)
         session.add_columns(np.zeros(dim if m > 1 else 0), -np.inf, np.inf)  # nu
-        for members, _, slope, _ in self.open:
-            session.add_columns(np.zeros(members.size), 0.0, slope * p.costs[members])
+        for members, _, price, _ in self.open:
+            session.add_columns(np.zeros(members.size), 0.0, price)
         offset = session.n_cols - sum(members.size for members, *_ in self.open)
         for j in range(m):
             self._balance(session, j, fixed)
@@ -140,7 +140,7 @@ class _Pairs:
         session.add_rows(sp.hstack([weight, -nu, V]), -centre[use], np.inf)
 
     def _groups(self, session: HighsSession, offset: int) -> None:
-        """Add sum over tied rivals a_i <= slope cost_i, or = above the kink."""
+        """Add sum over tied rivals a_i <= price_i, or = above the kink."""
         column = offset
         starts = []
         for members, *_ in self.open:
@@ -148,11 +148,10 @@ class _Pairs:
             column += members.size
         for group, full in enumerate(self.is_full):
             mine = [s for s, pair in zip(starts, self.open) if pair[3] == group]
-            members, _, slope, _ = next(pair for pair in self.open if pair[3] == group)
+            members, _, limit, _ = next(pair for pair in self.open if pair[3] == group)
             if len(mine) == 1 and not full:
                 continue  # the column's own bound says it
             rows = np.tile(np.arange(members.size), len(mine))
             columns = np.concatenate([s + np.arange(members.size) for s in mine])
             A = sp.csr_matrix((np.ones(rows.size), (rows, columns)), shape=(members.size, session.n_cols))
-            limit = slope * self.problem.costs[members]
             session.add_rows(A, limit if full else -np.inf, limit)
