@@ -30,13 +30,15 @@ def replicate_seed(experiment: str, replicate: int) -> int:
     return int.from_bytes(digest[:4], "big")
 
 
-@lru_cache(maxsize=1)
-def version() -> str:
+PACKAGE = Path(__file__).parents[1]
+
+
+@lru_cache(maxsize=4)
+def version(package: Path = PACKAGE) -> str:
     """Return the version and, in a git checkout, the last commit that changed the package; '+' if it was edited since.
 
     Workers of one run may import different copies: what is stored is what each of them has computed with.
     """
-    package = Path(__file__).parents[1]
 
     def git(*words: str) -> str:
         answer = subprocess.run(["git", "-C", str(package), *words, "--", "."], capture_output=True, text=True)

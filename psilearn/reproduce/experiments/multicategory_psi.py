@@ -241,9 +241,9 @@ def figure2(seed: int) -> dict[str, Any]:
 
 def _draw_envelope(summary: Summary) -> Any:
     figure, axes = d.panels()
-    for name, line in (("dca", "-"), ("outer", ":")):
-        label = f"{name}, cost {float(summary.mean({}, f'{name} cost')):.1f}"
-        axes[0, 0].plot(summary.mean({}, "x"), summary.mean({}, name), f"k{line}", label=label)
+    for name, title, style in (("dca", "d.c. algorithm", "tab:orange"), ("outer", "outer approximation", "k:")):
+        label = f"{title}, cost {float(summary.mean({}, f'{name} cost')):.1f}"
+        axes[0, 0].plot(summary.mean({}, "x"), summary.mean({}, name), style, linewidth=2.5, label=label)
     axes[0, 0].set(xlabel="x", ylabel="max(f1, f2, f3)")
     axes[0, 0].legend()
     return figure
@@ -278,14 +278,14 @@ def _draw_boundaries(rule: datasets.BayesRule, summary: Summary) -> Any:
     figure, axes = d.panels(size=5.0, ratio=1.1)
     axis = axes[0, 0]
     d.scatter(axis, summary.mean({}, "X"), summary.mean({}, "y"))
-    d.boundary(axis, rule.posterior, LOW, HIGH, colors="black", linestyles="solid")
-    axis.plot([], [], "k-", label="Bayes rule")
-    for name, line in (("svm", "dotted"), ("psi", "dashed")):
-        d.contours(axis, summary.mean({}, f"{name} scores"), LOW, HIGH, colors="black", linestyles=line)
-        axis.plot([], [], color="black", linestyle=line, label=name)
+    d.boundary(axis, rule.posterior, LOW, HIGH, colors="black", linewidths=1.0)
+    axis.plot([], [], "k-", linewidth=1.0, label="Bayes rule")
+    for name, colour, line in (("svm", "crimson", "dotted"), ("psi", "blue", "dashed")):
+        d.contours(axis, summary.mean({}, f"{name} scores"), LOW, HIGH, colors=colour, linestyles=line, linewidths=1.6)
+        axis.plot([], [], color=colour, linestyle=line, label=name)
     errors = ", ".join(f"{name} {float(summary.mean({}, f'{name} testing')):.4f}" for name in METHODS)
     axis.set(xlim=(LOW[0], HIGH[0]), ylim=(LOW[1], HIGH[1]), title=f"testing error: {errors}")
-    axis.legend(fontsize=7)
+    d.legend_below(figure, axis)
     return figure
 
 

@@ -184,8 +184,10 @@ def table3(seed: int, *, penalty: str, method: str) -> dict[str, float]:
 def _draw_losses(summary: Summary) -> Any:
     figure, axes = d.panels()
     u = summary.mean({}, "u")
-    for name in ("psi a=0.5", "psi a=1", "psi a=2", "hinge"):
-        axes[0, 0].plot(u, summary.mean({}, name), label=name)
+    axes[0, 0].plot(u, summary.mean({}, "hinge"), "k:", label="hinge")
+    for name, width in (("psi a=2", 4.5), ("psi a=1", 3.0), ("psi a=0.5", 1.5)):  # where they are equal all are seen
+        loss = np.where(np.abs(np.diff(summary.mean({}, name), prepend=2.0)) > 0.1, np.nan, summary.mean({}, name))
+        axes[0, 0].plot(u, loss, linewidth=width, label=name)
     axes[0, 0].set(xlabel="u = y f(x)", ylabel="loss", ylim=(-0.1, 3.1))
     axes[0, 0].legend()
     return figure
@@ -231,8 +233,8 @@ def _draw_boundaries(summary: Summary) -> Any:
     X = summary.mean({}, "X")
     d.scatter(axis, X, summary.mean({}, "y"))
     fixed = summary.mean({}, "restricted") > 0.5
-    axis.scatter(*X[fixed].T, marker="x", s=40, color="tab:red", linewidths=0.8, label="restricted")
-    styles = {"bayes": ("tab:blue", "solid"), "svm": ("tab:red", "dotted"), "psi": ("tab:cyan", "dashed")}
+    axis.scatter(*X[fixed].T, marker="x", s=45, color="grey", linewidths=0.8, label="restricted")
+    styles = {"bayes": ("black", "solid"), "svm": ("crimson", "dotted"), "psi": ("blue", "dashed")}
     for name, (colour, line) in styles.items():
         *coef, intercept = summary.mean({}, name)
         rule = d.linear_scores(np.array(coef), np.array([intercept]))
@@ -245,7 +247,7 @@ def _draw_boundaries(summary: Summary) -> Any:
         title=f"error {float(summary.mean({}, 'svm testing')):.3f} (SVM), "
         f"{float(summary.mean({}, 'psi testing')):.3f} (psi)",
     )
-    axis.legend(fontsize=7, loc="upper right")
+    d.legend_below(figure, axis, 6)
     return figure
 
 
@@ -281,8 +283,9 @@ def _draw_paths(summary: Summary) -> Any:
             Cs = summary.mean(setting, "C")
             for j, path in enumerate(summary.mean(setting, "coefs").T):
                 axes[row, column].plot(Cs, path, "k-" if j < 2 else "k--", linewidth=1.4 if j < 2 else 0.7)
-            axes[row, column].set(xscale="log", title=f"{penalty} {method}", ylabel="coefficients")
-            axes[2, column].plot(Cs, summary.mean(setting, "testing"), "-" if method == "svm" else ":", label=method)
+            title = f"{penalty[1]}-norm {'SVM' if method == SVM else 'psi-learning'}"
+            axes[row, column].set(xscale="log", title=title, ylabel="coefficients")
+            axes[2, column].plot(Cs, summary.mean(setting, "testing"), "-" if method == SVM else ":", label=method)
         axes[2, column].set(xscale="log", xlabel="C", ylabel="testing error")
         axes[2, column].legend()
     return figure
