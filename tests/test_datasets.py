@@ -5,7 +5,7 @@ import os
 import numpy as np
 import pandas as pd
 import pytest
-from scipy import stats
+from scipy import integrate, stats
 from sklearn.svm import SVC
 from sklearn.utils import Bunch
 
@@ -84,12 +84,22 @@ def test_printed_bayes_errors():
     assert datasets.bayes_quadratic().error == pytest.approx(0.05)
 
 
+@pytest.mark.parametrize(("df", "digits"), [(1, 0.301416339), (3, 0.190415057)])
+def test_t_error_by_another_quadrature(df, digits):
+    """Given t_1 = x, the other coordinate of a bivariate t is a t with df + 1 degrees of freedom, rescaled."""
+    corner = 4.5 * np.sqrt(0.125)
+
+    def conditional(x):
+        scaled = corner * np.sqrt((df + 1) / (df + x * x))
+        return stats.t.pdf(x, df) * stats.t.cdf(scaled, df + 1)
+
+    second = 1.0 - integrate.quad(conditional, -np.inf, corner, epsabs=1e-12, limit=200)[0]
+    assert datasets.bayes_t_diamond(df).error == pytest.approx(second, abs=1e-9)
+    assert second == pytest.approx(digits, abs=1e-9)
+
+
 def test_printed_bayes_error_of_df_3_is_not_the_exact_one():
     exact = datasets.bayes_t_diamond(df=3).error
-    corner = np.full(2, 4.5 * np.sqrt(0.125))
-    second = 1.0 - stats.multivariate_t(shape=np.eye(2), df=3, seed=0).cdf(corner, maxpts=200_000)
-    assert exact == pytest.approx(second, abs=2e-4)
-    assert exact == pytest.approx(0.190415, abs=1e-5)
     # .1937 is printed; two and a half standard errors of their sample away
     assert 0.1937 - exact > 2.5 * np.sqrt(exact * (1 - exact) / 100_000)
 

@@ -29,6 +29,7 @@ ESTIMATORS = (
     "RejectClassifier",
     "LPBoostClassifier",
     "L0BoostClassifier",
+    "SlipperClassifier",
 )
 REAL_DATA = ("l0-boost", "multicategory-psi/leukemia", "reject/table4")
 KNOWN = catalogue()
@@ -37,10 +38,9 @@ KNOWN = catalogue()
 class LeastSquares(ClassifierMixin, BaseEstimator):
     """Takes any parameter of the estimators and fits the class indicators by ridge regression."""
 
-    allowed = {"C", "penalty", "kernel", "gamma", "solver", "time_limit", "a", "restrict", "s", "d", "threshold"} | {
-        "max_order",
-        "rho",
-        "nu",
+    allowed = {"C", "penalty", "kernel", "gamma", "solver", "time_limit", "a", "s", "d", "threshold"} | {
+        *("restrict", "restrict_C", "restrict_threshold"),
+        *("max_order", "rho", "nu", "random_state"),
     }
 
     def __init__(self, **parameters):
@@ -63,7 +63,7 @@ class LeastSquares(ClassifierMixin, BaseEstimator):
         else:
             self.coef_ = np.linalg.solve(Z.T @ Z + np.eye(Z.shape[1]), Z.T @ target).T
         self.intercept_ = target.mean(axis=0) - self.coef_ @ mean
-        self.gap_, self.objective_, self.n_rules_ = 0.0, 1.0, 3
+        self.gap_, self.objective_, self.n_rules_, self.rho_ = 0.0, 1.0, 3, 0.1
         return self
 
     def decision_function(self, X):

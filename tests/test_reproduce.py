@@ -16,6 +16,7 @@ import reproduce_toys as toys
 from scipy import stats
 from sklearn.svm import SVC
 
+from psilearn._version import __version__
 from psilearn.datasets import make_disk
 from psilearn.reproduce import (
     Ordering,
@@ -33,6 +34,7 @@ from psilearn.reproduce import (
 )
 from psilearn.reproduce.compare import judge, printed_unit
 from psilearn.reproduce.summary import Cell, Difference
+from psilearn.reproduce.task import version
 
 TESTS = Path(__file__).parent
 SCRIPT = """
@@ -80,6 +82,25 @@ def test_tasks_are_seeded_and_balanced():
     assert len(toys.svm.tasks(small=True)) == 6
     assert toys.svm.tasks(5)[:6] == toys.svm.tasks(small=True)
     assert toys.also.tasks() == tasks
+
+
+def test_the_version_names_the_commit(tmp_path):
+    def git(*words):
+        author = ("-c", "user.name=A. Author", "-c", "user.email=author@example.org")
+        return subprocess.run(["git", *author, *words], cwd=tmp_path, check=True, capture_output=True, text=True).stdout
+
+    package = tmp_path / "package"
+    package.mkdir()
+    (package / "module.py").write_text("x = 1")
+    assert version.__wrapped__(package) == __version__
+    git("init", "-q")
+    git("add", ".")
+    git("commit", "-qm", "one")
+    commit = git("log", "-1", "--format=%h").strip()
+    (tmp_path / "beside.py").write_text("not in the package")
+    assert version.__wrapped__(package) == f"{__version__} at {commit}"
+    (package / "module.py").write_text("x = 2")
+    assert version.__wrapped__(package) == f"{__version__} at {commit}+"
 
 
 def test_results_do_not_depend_on_where_they_run(tmp_path):
@@ -198,10 +219,15 @@ def test_a_task_that_kills_its_worker_is_recorded_and_the_others_are_done(tmp_pa
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning")
-def test_dask_cluster_with_a_worker_killed_midway(tmp_path, uninterrupted):
+def test_dask_cluster_with_a_worker_killed_midway(tmp_path, uninterrupted, monkeypatch):
     distributed = pytest.importorskip("distributed")
-    path = tmp_path / "store.sqlite"
+    path, log = tmp_path / "store.sqlite", tmp_path / "log"
+    monkeypatch.setenv("TOY_LOG", str(log))
     store = Store(path)
+
+    def workers():
+        return [int(line.split()[0]) for line in log.read_text().splitlines()] if log.exists() else []
+
     options = {"n_workers": 2, "threads_per_worker": 1, "processes": True, "dashboard_address": None}
     with distributed.LocalCluster(**options) as cluster:
         pids = cluster.get_client().run(os.getpid)
@@ -210,11 +236,14 @@ def test_dask_cluster_with_a_worker_killed_midway(tmp_path, uninterrupted):
             target=run, args=(toys.slow.tasks(), store), kwargs={"cluster": cluster.scheduler_address}
         )
         runner.start()
-        wait_until(lambda: len(store.finished()) >= 5)
-        os.kill(next(iter(pids.values())), signal.SIGKILL)
+        victim = next(iter(pids.values()))
+        wait_until(lambda: len(store.finished()) >= 5 and victim in workers())
+        os.kill(victim, signal.SIGKILL)
+        assert len(store.finished()) < len(uninterrupted) - 5, "nothing was left to lose"
         runner.join(timeout=60)
         assert not runner.is_alive()
     assert contents(path, toys.slow) == uninterrupted
+    assert set(workers()) - {victim}, "the other worker did nothing"
 
 
 def test_main_from_names_to_pages(tmp_path, capsys):
@@ -240,6 +269,11 @@ def test_main_from_names_to_pages(tmp_path, capsys):
     assert "[toy/also](toy-also.md)" in index
     assert "Of 5 tables and figures 1 do not reproduce, 1 have no printed number to compare with, 3 are not" in index
     assert "without 3 experiments whose cost is not known yet" in index
+    assert "| A. Author and B. Author, A toy, 2001 | Does not reproduce: 1 of 2 numbers agree with the printed" in index
+    assert "Apart are numbers in svm (1 of 2). Of 1 claims" in index
+    assert "figures part; the farthest is C 1000.0 error: 0.9 published" in index
+    assert "Why: the printed figure was made up." in index
+    assert f"(psilearn {__version__}" in index
     assert "<code>psilearn reproduce NAME</code>" in (tmp_path / "out" / "index.html").read_text()
     assert "| toy/slow | takes a moment | Not computed yet. |" in index
     assert json.loads((tmp_path / "out" / "results" / "toy-svm.json").read_text())["replications"] == 3

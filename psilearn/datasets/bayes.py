@@ -101,7 +101,7 @@ def bayes_t_diamond(df: float = 3) -> BayesRule:
     """Rule of `make_t_diamond`: the nearest centre.
 
     Its regions are quadrants, so with c = 4.5 sqrt(1/8) the error is 1 - P(t_1 < c, t_2 < c)
-    = 1 - E[Phi(c S)^2], S^2 = chi^2_df / df.
+    = 1 - E[Phi(c S)^2], S^2 = chi^2_df / df: .301416 for df = 1 and .190415 for df = 3, correct to about 1e-9.
     """
     c = g.T_SCALE * np.sqrt(0.125)
 

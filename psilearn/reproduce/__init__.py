@@ -9,7 +9,8 @@ from .catalogue import catalogue
 from .command import main
 from .compare import compare, verdict
 from .experiment import Experiment, Ordering, Paper, Published, Ratio, Reason, experiment, grid, view
-from .report import rebuild, write_index, write_page
+from .index import rebuild, write_index
+from .report import write_page
 from .runner import run
 from .store import Store
 from .summary import Summary, summarise

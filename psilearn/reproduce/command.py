@@ -13,7 +13,8 @@ from rich.table import Table
 from .catalogue import catalogue, select
 from .compare import compare, verdict
 from .experiment import Experiment
-from .report import page_name, summary_path, write_index, write_page
+from .index import write_index
+from .report import page_name, summary_path, write_page
 from .runner import ClusterError, run
 from .store import Store
 from .summary import summarise

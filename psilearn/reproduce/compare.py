@@ -132,13 +132,28 @@ def verdict(experiment: Experiment, summary: Summary, rows: list[Row]) -> list[s
             f"Computed with {summary.replications} of the paper's {experiment.replications} replications: in half of "
             f"the figures a difference of less than {float(np.median(blind)):.0%} would go unseen."
         )
-    for reason in experiment.reasons:
-        if any(row.parts and reason.applies(row.settings, row.measure) for row in rows):
-            sentences.append(f"A known reason: {reason.text}")
+    sentences += [f"A known reason: {text}" for text in reasons(experiment, rows)]
     sentences += [f"{difference.text}: {judge(difference)}." for difference in summary.differences]
     if summary.n_failed:
         sentences.append(f"{summary.n_failed} of {summary.n_tasks} tasks failed and are missing from the averages.")
     return sentences
+
+
+def reasons(experiment: Experiment, rows: list[Row]) -> list[str]:
+    """Return the known reasons that apply to a figure which parts."""
+    return [
+        reason.text
+        for reason in experiment.reasons
+        if any(row.parts and reason.applies(row.settings, row.measure) for row in rows)
+    ]
+
+
+def level(judged: list[Row]) -> str:
+    """Return how many of the judged figures part, as a word."""
+    parting = sum(row.parts for row in judged)
+    if not parting:
+        return "Reproduces"
+    return "Reproduces with exceptions" if parting <= EXCEPTIONS * len(judged) else "Does not reproduce"
 
 
 def _headline(experiment: Experiment, summary: Summary, rows: list[Row]) -> str:
@@ -150,7 +165,7 @@ def _headline(experiment: Experiment, summary: Summary, rows: list[Row]) -> str:
     if all(row.ours is None for row in rows):
         return "No verdict: none of the printed figures could be computed."
     if not judged:
-        return "No verdict: one replication has no standard error."
+        return "No verdict: one replication, as shown here, has no standard error."
     parting = [row for row in judged if row.parts]
     total = len(judged)
     if not parting:
@@ -161,9 +176,7 @@ def _headline(experiment: Experiment, summary: Summary, rows: list[Row]) -> str:
     worst = max(parting, key=lambda row: abs(row.z or 0.0))
     cell = f"{describe(worst.settings)} {worst.measure}".strip()
     far = f"the farthest is {cell}: {worst.published:g} published, {worst.ours:.4g} ours"
-    if len(parting) <= EXCEPTIONS * total:
-        return f"Reproduces with exceptions: {len(parting)} of {total} figures part; {far}."
-    return f"Does not reproduce: {len(parting)} of {total} figures part; {far}."
+    return f"{level(judged)}: {len(parting)} of {total} figures part; {far}."
 
 
 def describe(settings: dict[str, Any]) -> str:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
+import subprocess
 import time
 import traceback
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import lru_cache
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -25,6 +28,27 @@ def replicate_seed(experiment: str, replicate: int) -> int:
     """Return the seed of a replicate: one for all settings of an experiment, so that comparisons are paired."""
     digest = hashlib.sha256(f"{experiment}#{replicate}".encode()).digest()
     return int.from_bytes(digest[:4], "big")
+
+
+PACKAGE = Path(__file__).parents[1]
+
+
+@lru_cache(maxsize=4)
+def version(package: Path = PACKAGE) -> str:
+    """Return the version and, in a git checkout, the last commit that changed the package; '+' if it was edited since.
+
+    Workers of one run may import different copies: what is stored is what each of them has computed with.
+    """
+
+    def git(*words: str) -> str:
+        answer = subprocess.run(["git", "-C", str(package), *words, "--", "."], capture_output=True, text=True)
+        return answer.stdout.strip() if answer.returncode == 0 else ""
+
+    try:
+        commit, edited = git("log", "-1", "--format=%h"), git("status", "--porcelain")
+    except OSError:  # there is no git here
+        return __version__
+    return f"{__version__} at {commit}{'+' if edited else ''}" if commit else __version__
 
 
 @dataclass(frozen=True)
@@ -68,7 +92,7 @@ class Outcome:
     result: str | None
     error: str | None
     seconds: float
-    version: str = __version__
+    version: str = field(default_factory=version)
 
     @property
     def status(self) -> str:

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import combinations
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.ndimage import binary_dilation, zoom
 
 MARKERS = "osD^v*"
+
+FINE = 400
+"""Points per axis to which a coarse lattice of scores is interpolated before a boundary is drawn."""
 
 
 def panels(n_rows: int = 1, n_columns: int = 1, size: float = 3.6, ratio: float = 1.2) -> tuple[Any, NDArray]:
@@ -40,12 +45,26 @@ def boundary(
 
 
 def contours(axis: Any, scores: NDArray, low: Sequence[float], high: Sequence[float], **style: Any) -> None:
-    """Draw where the leading class changes, from class scores on a square lattice."""
+    """Draw where the leading class changes, from class scores on a square lattice.
+
+    Every pair of classes has its own line, drawn once and only where these two lead: a dashed line drawn from both
+    sides would look solid.
+    """
     n = round(len(scores) ** 0.5)
-    first, second, _ = lattice(low, high, n)
-    for j in range(scores.shape[1]):
-        lead = scores[:, j] - np.delete(scores, j, axis=1).max(axis=1)
-        axis.contour(first, second, lead.reshape(n, n), levels=[0.0], **style)
+    fine = max(1, FINE // n)
+    table = zoom(scores.reshape(n, n, -1), (fine, fine, 1), order=1, grid_mode=False)
+    first, second, _ = lattice(low, high, len(table))
+    for i, j in combinations(range(table.shape[2]), 2):
+        leading = np.maximum(table[..., i], table[..., j]) >= table.max(axis=2)
+        near = binary_dilation(leading, iterations=2)
+        gap = np.ma.array(table[..., i] - table[..., j], mask=~near)
+        if gap.min() < 0.0 < gap.max():
+            axis.contour(first, second, gap, levels=[0.0], **style)
+
+
+def legend_below(figure: Any, axis: Any, n_columns: int = 4) -> None:
+    """Put an axis's legend under the picture, where it hides no point."""
+    figure.legend(*axis.get_legend_handles_labels(), loc="outside lower center", ncols=n_columns, fontsize=8)
 
 
 def linear_scores(coef: NDArray, intercept: NDArray) -> Callable[[NDArray], NDArray]:

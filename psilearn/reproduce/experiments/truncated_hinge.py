@@ -144,15 +144,17 @@ def table3(seed: int, *, flip: float, loss: str) -> dict[str, float]:
 
 
 def _draw(summary: Summary) -> Any:
-    figure, axes = d.panels(1, 3, size=3.8, ratio=1.05)
-    for axis, loss in zip(axes[0], LOSSES):
+    figure, axes = d.panels(1, 3, size=4.0, ratio=1.0)
+    titles = ("SVM", "truncated at s = 0", "truncated at s = -1/2")
+    for axis, loss, title in zip(axes[0], LOSSES, titles):
         setting = {"loss": loss}
         X, chosen = summary.mean(setting, "X"), summary.mean(setting, "support") > 0.5
         d.scatter(axis, X, summary.mean(setting, "y"))
-        axis.scatter(*X[chosen].T, s=5, color="black", zorder=3)
+        axis.scatter(*X[chosen].T, s=5, color="black", zorder=3, label="support vector")
         rule = d.linear_scores(summary.mean(setting, "coef"), summary.mean(setting, "intercept"))
         d.boundary(axis, rule, (-1, -1), (1, 1), colors="grey", linewidths=0.8)
-        axis.set(title=f"{loss}: {chosen.sum()} support vectors", aspect="equal")
+        axis.set(title=f"{title}: {chosen.sum()} support vectors", aspect="equal")
+    d.legend_below(figure, axes[0, 0])
     return figure
 
 

@@ -1,0 +1,154 @@
+"""The index over all experiments: what reproduces and what does not, to be read in two minutes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from .compare import LIMIT, Row, compare, judge, level, reasons, verdict
+from .experiment import Experiment
+from .page import Block, Heading, Link, Table, Text
+from .report import duration, page_name, summary_path, write, write_page
+from .summary import Summary
+
+NOT_COMPUTED = "Not computed yet."
+
+_WORDS = {
+    "Reproduces:": "reproduce",
+    "Reproduces with exceptions:": "reproduce with exceptions",
+    "Does not reproduce:": "do not reproduce",
+    "Computed;": "have no printed number to compare with",
+    "No verdict:": "cannot be judged",
+    "Not computed": "are not computed",
+}
+"""How a verdict begins, and how many of its kind are counted."""
+
+_CLAIMS = {"holds": "hold", "not decided": "are not decided", "the opposite holds": "come out the other way"}
+"""How the judgement of a claim begins, and how many of its kind are counted."""
+
+
+@dataclass(frozen=True)
+class _Entry:
+    """One experiment with its results, as far as there are any."""
+
+    experiment: Experiment
+    summary: Summary | None
+
+    @cached_property
+    def rows(self) -> list[Row]:
+        return [] if self.summary is None else compare(self.experiment, self.summary)
+
+    @property
+    def verdict(self) -> str:
+        return NOT_COMPUTED if self.summary is None else verdict(self.experiment, self.summary, self.rows)[0]
+
+    @property
+    def line(self) -> Sequence[str | Link]:
+        experiment, summary = self.experiment, self.summary
+        if summary is None:
+            return [experiment.name, experiment.title, NOT_COMPUTED, "", ""]
+        why = "".join(f" Why: {text}" for text in reasons(experiment, self.rows)[:1])
+        done = f"{summary.replications} of {experiment.replications}"
+        full = "" if summary.seconds_full is None else duration(summary.seconds_full)
+        return [Link(experiment.name, page_name(experiment.name)), experiment.title, self.verdict + why, done, full]
+
+
+def rebuild(experiments: Iterable[Experiment], folder: Path) -> None:
+    """Write every page and the index anew from the results kept in the folder; nothing is computed."""
+    known = list(experiments)
+    for experiment in known:
+        path = summary_path(folder, experiment.name)
+        if path.is_file():
+            write_page(experiment, Summary.load(path), folder)
+    write_index(known, folder)
+
+
+def write_index(experiments: Iterable[Experiment], folder: Path) -> None:
+    """Write the index over every experiment, computed or not, paper by paper."""
+    entries = [_entry(experiment, folder) for experiment in experiments]
+    papers = dict.fromkeys(entry.experiment.paper for entry in entries)
+    of = {paper: [entry for entry in entries if entry.experiment.paper == paper] for paper in papers}
+    short = [[f"{paper.authors}, {paper.title}, {paper.year}", in_short(of[paper])] for paper in papers]
+    blocks: list[Block] = [
+        Text(
+            "Every table and figure of the five papers, regenerated and set against the printed numbers. A number "
+            f"agrees when it lies within {LIMIT:g} standard errors (theirs and ours together) of the printed one; the "
+            "verdicts are computed from the stored results, and each page gives the reason where numbers part."
+        ),
+        Heading("In short"),
+        Table(["paper", "what came of it"], short),
+        Text(_tally([entry.verdict for entry in entries])),
+    ]
+    header = ["experiment", "what it is", "verdict", "replications", "cost of all"]
+    for paper in papers:
+        blocks += [Heading(str(paper)), Table(header, [entry.line for entry in of[paper]])]
+    blocks += [
+        Heading("How to run it"),
+        Text(
+            "`psilearn reproduce NAME` regenerates one page at the paper's replications, `psilearn reproduce --all` "
+            "everything, `--small` a short version of it; `--cluster ADDRESS` uses a dask cluster. Results are stored "
+            "as they come: interrupt it at any time and run it again to go on."
+        ),
+        Text(_cost(entries)),
+    ]
+    write(folder / "index", "Reproduction of the papers", blocks)
+
+
+def _entry(experiment: Experiment, folder: Path) -> _Entry:
+    path = summary_path(folder, experiment.name)
+    return _Entry(experiment, Summary.load(path) if path.is_file() else None)
+
+
+def in_short(entries: Sequence[_Entry]) -> str:
+    """Say in plain words what came of a paper: its numbers, where they part, and its claims."""
+    judged = [row for entry in entries for row in entry.rows if row.z is not None]
+    if not judged:
+        return "No number could be judged."
+    apart = {entry.experiment.name: entry.rows for entry in entries if any(row.parts for row in entry.rows)}
+    agree = sum(not row.parts for row in judged)
+    text = f"{level(judged)}: {agree} of {len(judged)} numbers agree with the printed ones."
+    if apart:
+        counts = [
+            f"{name.split('/')[1]} ({sum(row.parts for row in rows)} of {sum(row.z is not None for row in rows)})"
+            for name, rows in apart.items()
+        ]
+        text += f" Apart are numbers in {', '.join(counts)}."
+    return text + _claims(entries)
+
+
+def _claims(entries: Sequence[_Entry]) -> str:
+    differences = [difference for entry in entries if entry.summary for difference in entry.summary.differences]
+    said = [judge(difference).split(":")[0] for difference in differences]
+    counts = {words: sum(one == begins for one in said) for begins, words in _CLAIMS.items()}
+    if not sum(counts.values()):
+        return ""
+    found = ", ".join(f"{n} {words}" for words, n in counts.items() if n)
+    return f" Of {sum(counts.values())} claims that one method does better than another, {found}."
+
+
+def _tally(verdicts: Sequence[str]) -> str:
+    """Count the verdicts by their first words."""
+    counts = {text: sum(verdict.startswith(start) for verdict in verdicts) for start, text in _WORDS.items()}
+    return f"Of {len(verdicts)} tables and figures " + ", ".join(f"{n} {text}" for text, n in counts.items() if n) + "."
+
+
+def _cost(entries: Sequence[_Entry]) -> str:
+    """What was computed here and by which version, and what the whole run costs."""
+    origins = {entry.experiment.origin.name: entry.summary for entry in entries}
+    done = [summary for summary in origins.values() if summary is not None]
+    versions = Counter(version for summary in done for version in summary.versions)
+    whole = sum(summary.seconds_full or 0.0 for summary in done)
+    text = (
+        f"What is shown here took {_core_hours(sum(summary.seconds for summary in done))} of computing (psilearn "
+        f"{', '.join(sorted(versions)) or 'unknown'}). The whole run at the papers' replications costs about "
+        f"{_core_hours(whole)}, estimated from the mean cost of the stored tasks"
+    )
+    uncounted = len(origins) - len(done)
+    return text + (f", without {uncounted} experiments whose cost is not known yet." if uncounted else ".")
+
+
+def _core_hours(seconds: float) -> str:
+    return f"{seconds / 3600:.2f} CPU-hours"
