@@ -5,6 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
+from psilearn.boosting import pricing
 from psilearn.boosting.pricing import Attributes, Monomial, Pairs, price
 
 
@@ -59,8 +60,11 @@ def distinct(values):
     return out
 
 
+@pytest.mark.parametrize("first_chunk", [1, 512])
 @pytest.mark.parametrize("seed", range(20))
-def test_price_equals_enumeration(seed):
+def test_price_equals_enumeration(seed, first_chunk, monkeypatch):
+    # after the first chunk of nodes the search reads gains and costs of pairs from a table
+    monkeypatch.setattr(pricing, "_FIRST_CHUNK", first_chunk)
     rng = np.random.default_rng(seed)
     for _ in range(100):
         A, y, w, pairs, K, cost = random_instance(rng)

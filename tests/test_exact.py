@@ -9,7 +9,7 @@ from psilearn.losses import HardMargin, Hinge, Psi, TruncatedHinge, TruncatedRej
 from psilearn.penalties import Penalty
 from psilearn.problem import Problem
 from psilearn.result import Claim, Status
-from psilearn.solvers import mip
+from psilearn.solvers import mip, registry
 from psilearn.solvers.base import Options
 from psilearn.spaces import KernelSpace, LinearSpace
 
@@ -188,15 +188,21 @@ def test_refusals_say_why(change, words):
         mip.solve(problem, Options())
 
 
-def test_an_inconsistent_bound_is_withdrawn():
-    """Where f = 0 is optimal and C = 1e7 turns the tolerance of the jump into money, nothing may be claimed."""
-    rng = np.random.default_rng(0)
-    angle, radius = 2 * np.pi * rng.random(50), np.sqrt(rng.random(50))
-    X = np.c_[radius * np.cos(angle), radius * np.sin(angle)]
-    y = (X[:, 0] >= 0).astype(np.intp)
-    y[:5] = 1 - y[:5]
-    problem = Problem(LinearSpace(X), y, 2, Psi(0.1), Penalty(l2=1.0), 1e7, np.ones(50))
-    result = mip.solve(problem, Options(time_limit=10.0))
-    assert result.lower_bound <= result.objective
-    assert result.objective <= problem.zero_value * (1 + 1e-12)
-    assert result.status is Status.OPTIMAL or result.lower_bound == 0.0
+@pytest.mark.parametrize("norm", [2, 1])
+@pytest.mark.parametrize("C", [1e3, 1e5, 1e7])
+def test_the_jump_is_safe_at_extreme_costs(C, norm):
+    """f = 0 puts every sample on the jump, where C times the tolerance of the jump is worth more than the penalty."""
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        angle, radius = 2 * np.pi * rng.random(50), np.sqrt(rng.random(50))
+        X = np.c_[radius * np.cos(angle), radius * np.sin(angle)]
+        y = (X[:, 0] >= 0).astype(np.intp)
+        y[:5] = 1 - y[:5]
+        penalty = Penalty(l2=1.0) if norm == 2 else Penalty(l1=1.0)
+        problem = Problem(LinearSpace(X), y, 2, Psi(0.1), penalty, C, np.ones(50))
+        result = mip.solve(problem, Options())
+        assert result.status is Status.OPTIMAL
+        assert result.objective <= problem.zero_value * (1 + 1e-12)
+        assert result.objective * (1 - 1e-6) <= result.lower_bound <= result.objective
+        if result.objective >= problem.zero_value * (1 - 1e-6):
+            assert not np.any(registry.solve(problem, "mip", Options(), result).coef)

@@ -11,13 +11,19 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..kernels import incumbents
 from ..kernels import pricing as kernel
 
 #: Values closer than this, relative to the total weight, count as equal.
 RELATIVE_TOLERANCE = 1e-12
 _DIVES = 32
 _FIRST_CHUNK = 512
+#: Work of the first nodes (rows times literals), after which a tree not yet exhausted gets the pairs' table; its size.
+_FIRST_WORK = 1e8
+_LARGEST_TABLE = 4096
 _CHUNK_SECONDS = 0.05
+_BLOCK = 2048
+_NO_TABLES = (np.empty((0, 0)), np.empty((0, 0)))
 
 
 class Monomial(NamedTuple):
@@ -110,7 +116,8 @@ class Attributes:
             extra = self.literals[self.representative[first]] & self.literals[self.representative[second]]
             cost = v
         tolerance = RELATIVE_TOLERANCE * max(float(np.abs(net).sum()), np.finfo(float).tiny)
-        gains, costs = np.flatnonzero(net > tolerance), np.flatnonzero(net < -tolerance)
+        # largest first: sums that are stopped at a limit reach it sooner
+        gains, costs = (np.argsort(-part, kind="stable")[: np.sum(part > tolerance)] for part in (net, -net))
         points = self.literals[self.representative[np.r_[gains, costs]]]
         literals = np.ascontiguousarray(np.vstack([points, extra[cost > tolerance]]))
         return literals, np.r_[np.abs(net[gains]), np.abs(net[costs]), cost[cost > tolerance]], gains.size
@@ -165,12 +172,15 @@ def price(
     found: list[tuple[float, Monomial]] = []
     closes = order == data.n_attributes and n_proved == 1 and not np.ptp(costs)
     shortest = n_proved == 1 and not closes and bool((np.diff(costs) >= 0).all())
+    tables: tuple[NDArray, NDArray] | None = None
     for sign in signs:
         literals, value, n_gain = data.rows(sign, weight, pairs)
         conflict = data.redundant if shortest else data.opposite
         tree = _Tree(literals, value, n_gain, conflict, costs, closes and n_gain > 0, max(threshold, floor), n_columns)
+        if tables is not None and pairs is None:
+            tree.tables = tables[::-1]
         tree.search(n_proved, math.inf if max_nodes is None else max_nodes - nodes, deadline)
-        nodes += tree.n_nodes
+        nodes, tables = nodes + tree.n_nodes, tree.tables
         exact &= tree.is_exhausted
         bound = max(bound, tree.open_bound)
         found = sorted(found + tree.found(sign), key=lambda pair: (-pair[0], pair[1].order, pair[1]))[:n_columns]
@@ -198,6 +208,8 @@ class _Tree:
         # a closed node loses a gain row with every literal
         depth = min(K, n_gain if closes else K) + 2
         self.literals, self.value, self.conflict = literals, value, conflict
+        self.columns = np.ascontiguousarray(literals.T)
+        self.tables: tuple[NDArray, NDArray] | None = None
         self.costs, self.closes = costs, closes
         self.later = np.append(np.minimum.accumulate(costs[::-1])[::-1], np.inf)
         # when closing, a conjunction without gain rows is worth at most -c and never the best
@@ -214,8 +226,8 @@ class _Tree:
         self.inside = np.zeros((depth if closes else 1, n_literals), np.uint8)
         self.allowed = np.arange(n_literals, dtype=np.int32)
         self.state = np.zeros(5, np.int64)
-        self.state[kernel.N_ALLOWED] = n_literals
-        self.state[kernel.IS_FRESH] = 1
+        self.state[incumbents.N_ALLOWED] = n_literals
+        self.state[incumbents.IS_FRESH] = 1
         self.is_exhausted = False
         self.n_gain = n_gain
         self.pool_value = np.full(n_columns, -np.inf)
@@ -224,14 +236,14 @@ class _Tree:
 
     @property
     def n_nodes(self) -> int:
-        return int(self.state[kernel.NODES])
+        return int(self.state[incumbents.NODES])
 
     @property
     def open_bound(self) -> float:
         """Largest bound of a child not yet visited."""
         if self.is_exhausted:
             return -math.inf
-        depth = int(self.state[kernel.DEPTH])
+        depth = int(self.state[incumbents.DEPTH])
         return max(
             (float(self.cand_bound[d, t:n].max()) for d in range(depth + 1) for n, t in [self.cursor[d]] if t < n),
             default=-math.inf,
@@ -241,14 +253,16 @@ class _Tree:
         """Dive for incumbents, then search until the tree is exhausted or a limit is reached."""
         pool = (self.pool_value, self.pool_size, self.pool_literals, self.state)
         limits = (self.threshold, self.tolerance)
-        kernel.dive(self.literals, self.value, self.n_gain, self.costs, _DIVES, *limits, self.rows, *pool)
+        data = (self.literals, self.columns, self.value)
+        incumbents.dive(*data, self.n_gain, self.costs, _DIVES, *limits, self.rows, *pool)
         self.rows[0] = np.arange(self.value.size)
-        chunk = _FIRST_CHUNK
+        chunk = int(max(1, min(_FIRST_CHUNK, _FIRST_WORK / max(1, self.literals.size))))
         while not self.is_exhausted:
             start = time.perf_counter()
             budget = int(max(1, min(chunk, max_nodes - self.n_nodes)))
+            pair_gain, pair_cost = self.tables or _NO_TABLES
             self.is_exhausted = kernel.advance(
-                self.literals, self.value, self.conflict, self.costs, self.later, self.closes,
+                *data, self.conflict, pair_gain, pair_cost, self.costs, self.later, self.closes,
                 n_proved, *limits, budget, self.rows, self.counts, self.cand, self.cand_bound, self.cursor,
                 self.chosen, self.inside, self.allowed, *pool,
             )  # fmt: skip
@@ -257,11 +271,34 @@ class _Tree:
                 break
             if now - start < _CHUNK_SECONDS:
                 chunk *= 2
+            if (
+                self.tables is None
+                and self.costs.size > 2
+                and not self.closes
+                and self.conflict.size <= _LARGEST_TABLE**2
+            ):
+                self.tables = self._pair_sums(slice(self.n_gain)), self._pair_sums(slice(self.n_gain, None))
+
+    def _pair_sums(self, part: slice) -> NDArray:
+        """Summed values of these rows for all pairs of literals."""
+        literals, value = self.literals[part], self.value[part]
+        N = literals.shape[1] // 2
+        # a point satisfies one literal of each attribute, a pair of points may satisfy none
+        has_pairs = int(np.count_nonzero(literals)) < value.size * N
+        width = 2 * N if has_pairs else N
+        sums = np.zeros((width, width))
+        for start in range(0, value.size, _BLOCK):
+            block = literals[start : start + _BLOCK, :width].astype(np.float64)
+            sums += (block * value[start : start + _BLOCK, None]).T @ block
+        if has_pairs:
+            return sums
+        apart = np.diag(sums)[:, None] - sums
+        return np.block([[sums, apart], [apart.T, value.sum() - np.diag(sums) - apart]])
 
     def found(self, sign: int) -> list[tuple[float, Monomial]]:
         """Values and monomials of the pool."""
         out = []
-        for p in range(self.state[kernel.N_POOL]):
+        for p in range(self.state[incumbents.N_POOL]):
             conjunction = self.pool_literals[p, : self.pool_size[p]]
             conjunction = _shortened(self.literals, conjunction) if self.closes else conjunction
             out.append((float(self.pool_value[p]), Monomial(tuple(sorted(int(l) for l in conjunction)), sign)))

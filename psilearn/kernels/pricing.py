@@ -18,6 +18,17 @@ a step function of D that changes at the d's of the allowed literals only. With 
 classical bound G. A literal whose bound does not beat the incumbent is forbidden in the whole subtree, as is, in the
 t-th child, every literal of the children before it; both make the e_r of the descendants larger.
 
+Few literals left. The child of l adds at most j more literals, all of smaller drop, so that T loses d_l at least and
+gets rid of at most what l and the j best of those remove of the cost, each counted alone. The last literal's value is
+computed outright, without a node of its own.
+
+Pairs. With the gains of all pairs of literals at hand,
+
+    G(l, k, m) <= G(l, k) + G(l, m) + G(k, m) - G(l) - G(k) - G(m) + G,
+
+where the right side minus the left is the gain of the rows that fail all three. What may follow a pair is so decided
+without looking at rows.
+
 Conflicts. ``conflict[l, k]`` forbids k below l: its negation and, where a shorter conjunction does the same and costs
 no more, literals one of which implies the other on all rows.
 
@@ -31,128 +42,23 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-#: Places of the integers in ``state``.
-DEPTH, N_POOL, NODES, N_ALLOWED, IS_FRESH = range(5)
+from .incumbents import DEPTH, IS_FRESH, N_ALLOWED, N_POOL, NODES, filter_rows, literal_gains, offer, rank_value
+
+#: With at most so many literals left, what each of them removes of the cost is computed, too.
+FEW = 3
 
 
 @njit(cache=True, nogil=True)
-def literal_gains(literals, value, rows, n_gain, out):
-    """Write into ``out`` (2N) the gain of the listed point rows that satisfy each literal; return their total gain."""
-    N = literals.shape[1] // 2
+def _weigh(column, value, rows, start, stop, answer, limit):
+    """Weight of the listed rows whose entry in ``column`` is ``answer``; a part of it if above ``limit``."""
     total = 0.0
-    out[:] = 0.0
-    for a in range(n_gain):
-        row = rows[a]
-        v = value[row]
-        total += v
-        for l in range(N):
-            out[l] += v * literals[row, l]
-    for l in range(N):
-        out[N + l] = total - out[l]
+    while start < stop and total <= limit:
+        end = min(start + 64, stop)
+        for a in range(start, end):
+            row = rows[a]
+            total += value[row] * (column[row] == answer)
+        start = end
     return total
-
-
-@njit(cache=True, nogil=True)
-def _few_gains(literals, value, rows, n_gain, allowed, n_allowed, out):
-    """The same for a short list of literals only; the others' entries of ``out`` are left as they are."""
-    total = 0.0
-    for q in range(n_allowed):
-        out[allowed[q]] = 0.0
-    for a in range(n_gain):
-        row = rows[a]
-        v = value[row]
-        total += v
-        for q in range(n_allowed):
-            if literals[row, allowed[q]]:
-                out[allowed[q]] += v
-    return total
-
-
-@njit(cache=True, nogil=True)
-def _filter(literals, rows, n_gain, n_cost, l, out):
-    """Copy the rows that satisfy literal l; return the two new counts."""
-    g = 0
-    for a in range(n_gain):
-        if literals[rows[a], l]:
-            out[g] = rows[a]
-            g += 1
-    c = g
-    for a in range(n_gain, n_gain + n_cost):
-        if literals[rows[a], l]:
-            out[c] = rows[a]
-            c += 1
-    return g, c - g
-
-
-@njit(cache=True, nogil=True)
-def _rank_value(pool_value, n_pool, rank, threshold):
-    """Return the value to beat for a place among the ``rank`` best."""
-    return max(threshold, pool_value[rank - 1]) if n_pool >= rank else threshold
-
-
-@njit(cache=True, nogil=True)
-def _offer(pool_value, pool_size, pool_literals, n_pool, value, conjunction, threshold, tolerance):
-    """Insert a conjunction into the sorted pool unless it is too small or there already; return the new pool count."""
-    capacity = pool_value.size
-    if value <= _rank_value(pool_value, n_pool, capacity, threshold) + tolerance:
-        return n_pool
-    for p in range(n_pool):
-        if abs(pool_value[p] - value) <= tolerance:
-            return n_pool
-    p = min(n_pool, capacity - 1)
-    while p > 0 and pool_value[p - 1] < value:
-        pool_value[p] = pool_value[p - 1]
-        pool_size[p] = pool_size[p - 1]
-        pool_literals[p] = pool_literals[p - 1]
-        p -= 1
-    pool_value[p] = value
-    pool_size[p] = conjunction.size
-    pool_literals[p, : conjunction.size] = conjunction
-    return min(n_pool + 1, capacity)
-
-
-@njit(cache=True, nogil=True)
-def dive(
-    literals, value, n_gain, order_cost, width, threshold, tolerance, rows, pool_value, pool_size, pool_literals, state
-):
-    """Offer to the pool the greedy conjunctions grown from each of the ``width`` best single literals (incumbents).
-
-    ``rows`` is scratch of shape (>= 2, number of rows).
-    """
-    n_rows, n_literals = literals.shape
-    K = order_cost.size - 1
-    net = np.empty(n_literals)
-    chosen = np.empty(K, np.int32)
-    starts = np.empty(0, np.int64)
-    for start in range(-1, min(width, n_literals) if K > 0 else -1):
-        rows[0] = np.arange(n_rows)
-        g = n_gain
-        c = n_rows - n_gain
-        order = 0
-        best = -np.inf
-        while order < K:
-            net[:] = 0.0
-            for a in range(g + c):
-                row = rows[0, a]
-                v = value[row] if a < g else -value[row]
-                for l in range(n_literals):
-                    net[l] += v * literals[row, l]
-            if start < 0:
-                starts = np.argsort(-net)
-                break
-            for q in range(order):
-                net[chosen[q] % (n_literals // 2) :: n_literals // 2] = -np.inf
-            l = int(starts[start] if order == 0 else np.argmax(net))
-            if order > 0 and net[l] - order_cost[order + 1] <= best + tolerance:
-                break
-            best = net[l] - order_cost[order + 1]
-            chosen[order] = l
-            order += 1
-            g, c = _filter(literals, rows[0], g, c, l, rows[1])
-            rows[0] = rows[1]
-        state[N_POOL] = _offer(
-            pool_value, pool_size, pool_literals, state[N_POOL], best, chosen[:order], threshold, tolerance
-        )
 
 
 @njit(cache=True, nogil=True)
@@ -203,9 +109,13 @@ def _sort_descending(key, item, n):
 
 @njit(cache=True, nogil=True)
 def _branch(
-    literals, value, rows, n_gain, n_cost, gain, total, later_cost, floor, allowed, n_allowed, cand, cand_bound
-):
-    """Write the children whose bound beats ``floor``, smallest gain first; return their number."""
+    literals, columns, value, rows, n_gain, n_cost, gain, total, spent, later_cost, floor, left,
+    allowed, n_allowed, cand, cand_bound,
+):  # fmt: skip
+    """Write the children whose bound beats ``floor``, smallest gain first; return their number.
+
+    ``spent`` is the cost of the node's rows and ``left`` the number of literals that may still be added.
+    """
     drop = np.empty(n_allowed)
     m = 0
     for q in range(n_allowed):
@@ -234,64 +144,145 @@ def _branch(
             cand[n] = allowed[t]
             cand_bound[n] = bound
             n += 1
+    if 2 <= left <= FEW:
+        removed = np.zeros(left - 1)
+        for t in range(n - 1, -1, -1):
+            mine = _weigh(columns[cand[t]], value, rows, n_gain, n_gain + n_cost, 0, np.inf)
+            remains = max(0.0, spent - mine - removed.sum())
+            cand_bound[t] = min(cand_bound[t], gain[cand[t]] - remains - later_cost)
+            least = np.argmin(removed)
+            removed[least] = max(removed[least], mine)
     return n
 
 
 @njit(cache=True, nogil=True)
+def _third(pair_gain, first, second, candidates, n, conflict, need, allowed):
+    """Write the literals that may follow two others without the gain falling to ``need``; return their number.
+
+    The gain of three literals is, by inclusion and exclusion, at most what their pairs and singles sum up to.
+    """
+    base = pair_gain[first, second] - pair_gain[first, first] - pair_gain[second, second]
+    # the gain of all rows: a literal's and its negation's
+    N = pair_gain.shape[0] // 2
+    base += pair_gain[0, 0] + pair_gain[N, N]
+    m = 0
+    for q in range(n):
+        l = candidates[q]
+        bound = base + pair_gain[first, l] + pair_gain[second, l] - pair_gain[l, l]
+        if min(bound, pair_gain[second, l]) > need and not conflict[second, l]:
+            allowed[m] = l
+            m += 1
+    return m
+
+
+@njit(cache=True, nogil=True)
+def _finish(
+    columns, value, rows, n_gain, n_cost, gain, conjunction, allowed, n_allowed, order_cost, rank, threshold, tolerance,
+    pool_value, pool_size, pool_literals, state,
+):  # fmt: skip
+    """Offer to the pool the conjunction completed by each of the allowed literals in its last place."""
+    n_rows = n_gain + n_cost
+    for q in range(n_allowed):
+        worth = gain[allowed[q]] - order_cost
+        if worth <= rank_value(pool_value, state[N_POOL], rank, threshold) + tolerance:
+            continue
+        state[NODES] += 1
+        spare = worth - rank_value(pool_value, state[N_POOL], pool_value.size, threshold)
+        cost = _weigh(columns[allowed[q]], value, rows, n_gain, n_rows, 1, spare)
+        if cost < spare:
+            conjunction[-1] = allowed[q]
+            state[N_POOL] = offer(
+                pool_value, pool_size, pool_literals, state[N_POOL], worth - cost, conjunction, threshold, tolerance
+            )
+
+
+@njit(cache=True, nogil=True)
 def advance(
-    literals, value, conflict, order_cost, later_cost, closes, rank, threshold, tolerance, budget,
+    literals, columns, value, conflict, pair_gain, pair_cost, order_cost, later_cost, closes, rank, threshold,
+    tolerance, budget,
     rows, counts, cand, cand_bound, cursor, chosen, inside, allowed, pool_value, pool_size, pool_literals, state,
 ):  # fmt: skip
     """Continue the depth-first search for about ``budget`` nodes; return True when the tree is exhausted.
 
     What cannot be among the ``rank`` best is cut off; the pool may hold more than that, met on the way.
-    ``rows, counts, cand, cand_bound, cursor, inside`` hold one line per depth: the rows, (gains, costs), the children
-    with their bounds, (number, next) and, when closing, the literals all gain rows satisfy.
+    ``columns`` is ``literals`` transposed; ``pair_gain, pair_cost`` are gains and costs of all pairs of literals, or
+    empty. ``rows, counts, cand, cand_bound, cursor, inside`` hold one line per depth: the rows, (gains, costs), the
+    children with their bounds, (number, next) and, when closing, the literals all gain rows satisfy.
     """
     n_literals = literals.shape[1]
     K = order_cost.size - 1
     gain = np.empty(n_literals)
     capacity = pool_value.size
+    tabled = pair_gain.size > 0
     stop = state[NODES] + budget
     depth = state[DEPTH]
     n_allowed = state[N_ALLOWED]
     fresh = state[IS_FRESH] == 1
     while depth >= 0:
-        floor = _rank_value(pool_value, state[N_POOL], rank, threshold) + tolerance
+        floor = rank_value(pool_value, state[N_POOL], rank, threshold) + tolerance
         if fresh:
             fresh = False
             state[NODES] += 1
-            g, c = counts[depth]
             cursor[depth] = 0
             total = 0.0
+            spent = 0.0
             dominated = False
-            if depth < K:
-                if closes or 8 * n_allowed > n_literals:
-                    total = literal_gains(literals, value, rows[depth], g, gain)
-                else:
-                    total = _few_gains(literals, value, rows[depth], g, allowed, n_allowed, gain)
-                if closes:
-                    c, n_allowed, dominated = _close(
-                        literals, gain, total, rows[depth], g, c, inside[depth], allowed, n_allowed, tolerance
-                    )
-                    counts[depth, 1] = c
-            else:
+            known = tabled and 1 <= depth <= 2
+            last = chosen[depth - 1] if depth > 0 else -1
+            if known:
+                total = pair_gain[chosen[0], last]
+                spent = pair_cost[chosen[0], last]
+                if depth == 1:
+                    gain[:] = pair_gain[last]
+                    m = 0
+                    for q in range(n_allowed):
+                        if gain[allowed[q]] - later_cost[2] > floor:
+                            allowed[m] = allowed[q]
+                            m += 1
+                    n_allowed = m
+            if depth > 0 and (n_allowed > 0 or not known):
+                counts[depth] = filter_rows(
+                    columns[last], rows[depth - 1], counts[depth - 1, 0], counts[depth - 1, 1], rows[depth]
+                )
+            g, c = counts[depth]
+            if not known:
                 for a in range(g):
                     total += value[rows[depth, a]]
+            if closes:
+                literal_gains(literals, value, rows[depth], g, gain)
+                c, n_allowed, dominated = _close(
+                    literals, gain, total, rows[depth], g, c, inside[depth], allowed, n_allowed, tolerance
+                )
+                counts[depth, 1] = c
+            elif 8 * n_allowed > n_literals:
+                if not known or depth == 2:
+                    literal_gains(literals, value, rows[depth], g, gain)
+            elif not known or depth == 2:
+                slack = total - later_cost[depth + 1] - floor
+                for q in range(n_allowed):
+                    gain[allowed[q]] = total - _weigh(columns[allowed[q]], value, rows[depth], 0, g, 0, slack)
             if not dominated:
-                f = total - order_cost[depth]
-                for a in range(g, g + c):
-                    f -= value[rows[depth, a]]
-                if f > _rank_value(pool_value, state[N_POOL], capacity, threshold) + tolerance:
+                if not known:
+                    for a in range(g, g + c):
+                        spent += value[rows[depth, a]]
+                f = total - spent - order_cost[depth]
+                if f > rank_value(pool_value, state[N_POOL], capacity, threshold) + tolerance:
                     conjunction = np.flatnonzero(inside[depth]).astype(np.int32) if closes else chosen[:depth]
-                    state[N_POOL] = _offer(
+                    state[N_POOL] = offer(
                         pool_value, pool_size, pool_literals, state[N_POOL], f, conjunction, threshold, tolerance
                     )
-                    floor = _rank_value(pool_value, state[N_POOL], rank, threshold) + tolerance
-                if depth < K and (c > 0 or rank > 1 or later_cost[depth + 1] < order_cost[depth]):
+                    floor = rank_value(pool_value, state[N_POOL], rank, threshold) + tolerance
+                improves = spent > 0 or rank > 1 or later_cost[depth + 1] < order_cost[depth]
+                if depth == K - 1 and not closes and improves:
+                    _finish(
+                        columns, value, rows[depth], g, c, gain, chosen[:K], allowed, n_allowed, order_cost[K], rank,
+                        threshold, tolerance, pool_value, pool_size, pool_literals, state,
+                    )  # fmt: skip
+                    floor = rank_value(pool_value, state[N_POOL], rank, threshold) + tolerance
+                elif depth < K and n_allowed > 0 and improves:
                     cursor[depth, 0] = _branch(
-                        literals, value, rows[depth], g, c, gain, total, later_cost[depth + 1], floor,
-                        allowed, n_allowed, cand[depth], cand_bound[depth],
+                        literals, columns, value, rows[depth], g, c, gain, total, spent, later_cost[depth + 1], floor,
+                        n_literals if closes else K - depth, allowed, n_allowed, cand[depth], cand_bound[depth],
                     )  # fmt: skip
         if state[NODES] >= stop:
             break
@@ -304,16 +295,19 @@ def advance(
             continue
         cursor[depth, 1] = t + 1
         l = cand[depth, t]
-        n_allowed = 0
-        for q in range(t + 1, n):
-            other = cand[depth, q]
-            if not conflict[l, other]:
-                allowed[n_allowed] = other
-                n_allowed += 1
         chosen[depth] = l
-        g, c = _filter(literals, rows[depth], counts[depth, 0], counts[depth, 1], l, rows[depth + 1])
+        if tabled and depth == 1 and K > 2:
+            n_allowed = _third(
+                pair_gain, chosen[0], l, cand[depth, t + 1 :], n - t - 1, conflict, floor + later_cost[3], allowed
+            )
+        else:
+            n_allowed = 0
+            for q in range(t + 1, n):
+                other = cand[depth, q]
+                if not conflict[l, other]:
+                    allowed[n_allowed] = other
+                    n_allowed += 1
         depth += 1
-        counts[depth] = (g, c)
         if closes:
             inside[depth] = inside[depth - 1]
             inside[depth, l] = 1

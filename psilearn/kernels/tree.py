@@ -384,17 +384,27 @@ def _gain_inside(model, i, alpha):
 
 @inner
 def _is_false_proof(model, best, work, bound, allowance):
-    """Whether the incumbent lies in the node and yet is below its bound: the one thing that must never happen."""
+    """Whether the incumbent lies in the node and yet is below its bound: the one thing that must never happen.
+
+    The incumbent may miss a floor u_i >= t by FEASIBLE. It is then worth its value plus the price of that, alpha_i
+    (t - u_i): no less than the bound by weak duality, however large the costs are.
+    """
     if bound <= best.value[0] + allowance:
         return False
+    price = 0.0
     for i in range(model.y.size):
-        if best.u[i] < work.low[i] - FEASIBLE or best.u[i] > work.high[i] + FEASIBLE:
+        u = best.u[i]
+        if u < work.low[i] or u > work.high[i]:
             return False  # the node is only bound to hold what is better than the incumbent
-        if work.state[i] == IN and best.u[i] < model.t - FEASIBLE:
+        if work.state[i] == OUT and u >= model.t - FEASIBLE:
             return False
-        if work.state[i] == OUT and best.u[i] >= model.t - FEASIBLE:
-            return False
-    return True
+        if work.state[i] == IN:
+            if u < model.t - FEASIBLE:
+                return False
+            price += work.alpha[i] * max(0.0, model.t - u)
+        if work.state[i] == TOP:
+            price += work.alpha[i] * max(0.0, top_margin(model.knots, model.t) - u)
+    return bound > best.value[0] + allowance + price
 
 
 @inner

@@ -191,11 +191,7 @@ def grown(pool: tree.Pool) -> tree.Pool:
 
 
 class InconsistentBoundError(ArithmeticError):
-    """A node's bound exceeds an incumbent that lies inside it, so no bound of this search can be trusted.
-
-    Seen where the margins of the incumbent lie within the tolerance of the jump and C is so large (1e7) that this
-    tolerance is worth more than the gap.
-    """
+    """A node's bound exceeds an incumbent that lies inside it, so no bound of this search can be trusted."""
 
 
 class TreeSearch:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from ..kernels import tree
 from ..kernels.pieces import FREE, IN, TOP
+from ..losses import JUMP_TOLERANCE
 from ..problem import Problem
 from ..result import Certificate, Claim, Result, Status, relative_gap
 from . import branch, formulations, portfolio
@@ -109,7 +110,7 @@ def _by_engine(
         program = formulations.tight_program(reduction, problem.loss, branch.margin_bounds(model, best.value[0])[0])
     answer = program.solve(engine, options.time_limit, options.gap_tol)
     v, b = program.point(answer)
-    margins = model.a @ v + model.y * b
+    margins = model.a @ v + model.y * b + JUMP_TOLERANCE  # an engine's point may lie that far below the jump
     scratch.alpha[:] = 0.0
     tree.local_search(model, best, scratch, margins)
     alpha = branch.polish(model, best, scratch)

@@ -13,6 +13,7 @@ from types import ModuleType
 
 import numpy as np
 
+from ..losses import JUMP_TOLERANCE
 from ..problem import Problem
 from ..result import Certificate, Claim, Result, Status
 from .base import Clock, Options
@@ -76,7 +77,10 @@ def _solve_globally(module: ModuleType, problem: Problem, options: Options, star
         start = descend(problem, options)
     result = module.solve(problem, replace(options, time_limit=clock.left), start)
     value, b = problem.best_constant()
-    if options.extra.get("restrict") or value > result.objective + 1e-9 * abs(result.objective):
+    # Scores that differ by less than the tolerance of the jump gain that tolerance only, which a large C makes dear.
+    is_flat = np.ptp(problem.space.scores(result.coef, result.intercept), axis=0).max() <= JUMP_TOLERANCE
+    tolerance = JUMP_TOLERANCE if is_flat else 1e-9
+    if options.extra.get("restrict") or value > result.objective + tolerance * abs(result.objective):
         return result
     note = "the optimum is a constant function" if result.status is Status.OPTIMAL else "the best found is constant"
     bound = min(result.lower_bound, value)
