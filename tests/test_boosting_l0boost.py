@@ -181,6 +181,38 @@ def test_limits_give_valid_bounds():
     assert early.lower_bound > 0
 
 
+@pytest.mark.parametrize("seed", range(40))
+def test_bounds_of_unfinished_runs_stay_below_the_relaxation(seed):
+    data, K, order_cost, rho = random_case(400 + seed)
+    truth = relaxation(data, all_columns(data.X, K), costs_of(data.X, K, order_cost), rho)
+    for rounds in (2, 3, 5):
+        early = l0boost.solve(
+            data, MonomialOracle(data, K, order_cost), rho, min_cost=order_cost.min(), max_iter=rounds, n_columns=1
+        )
+        assert early.lower_bound <= truth + 1e-6
+
+
+def test_the_scaled_bound_is_the_best_feasible_scaling():
+    # one classifier, cost 2, its cut charged 3: two thirds of the multipliers are feasible
+    assert l0boost.scaled_bound(3.0, 0.0, -1.0, 2.0) == pytest.approx(2 / 3 * 3 + 1 / 3 * 2)
+    assert l0boost.scaled_bound(3.0, -0.5, 0.0, 2.0) == 2.5
+
+
+@pytest.mark.parametrize("seed", range(15))
+def test_with_integer_costs_the_bound_on_the_integer_optimum_is_rounded_up(seed):
+    data, K, _, rho = random_case(500 + seed)
+    K, cost = min(K, 1), np.array([1.0, 2.0])[: min(K, 1) + 1]
+    data = Observations(data.X, data.y, np.ceil(data.weight))
+    oracle = MonomialOracle(data, K, cost)
+    rounded, plain = (
+        l0boost.solve(data, oracle, rho, min_cost=1.0, integer_costs=known).certificate for known in (True, False)
+    )
+    optimum = integer_optimum(data, all_columns(data.X, K), costs_of(data.X, K, cost), rho)
+    assert plain.integer_bound == plain.lower_bound
+    assert rounded.integer_bound == np.ceil(rounded.lower_bound - 1e-6)
+    assert rounded.integer_bound <= optimum + 1e-6
+
+
 def test_mdl_costs_follow_28():
     cost = l0boost.mdl_costs(5, 30, 256)
     assert cost[0] == pytest.approx(np.log2(5) / 8 + 1.5)

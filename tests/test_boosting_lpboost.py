@@ -9,6 +9,7 @@ from psilearn.boosting import lpboost
 from psilearn.boosting.observations import Observations
 from psilearn.boosting.oracles import MatrixOracle, MonomialOracle
 from psilearn.boosting.pricing import Monomial
+from psilearn.estimators.rules import LPBoostClassifier
 from psilearn.result import Status
 
 
@@ -89,6 +90,18 @@ def test_soft_margin_is_the_best_over_rho():
         rho, value = lpboost.soft_margin(margins, weight, D)
         assert value == pytest.approx(rho - D * weight @ np.maximum(rho - margins, 0))
         assert value >= max(r - D * weight @ np.maximum(r - margins, 0) for r in margins) - 1e-12
+
+
+def test_with_many_flips_and_small_nu_the_largest_soft_margin_is_zero():
+    rng = np.random.default_rng(0)
+    A = rng.integers(0, 2, (200, 5))
+    y = np.where((A[:, 0] & A[:, 1]) ^ (rng.random(200) < 0.2), 1, -1)
+    model = LPBoostClassifier(nu=0.2, max_order=2).fit(A, y)
+    data = Observations.merge(A, y)
+    assert soft_margin_lp(data, all_columns(data.X, 2), 1 / (0.2 * data.total)) == pytest.approx(0, abs=1e-9)
+    assert model.objective_ == pytest.approx(0, abs=1e-9)
+    assert model.gap_ <= 1e-8
+    assert LPBoostClassifier(nu=0.5, max_order=2).fit(A, y).objective_ > 0.01
 
 
 def test_bad_nu_is_refused():

@@ -4,7 +4,8 @@ Algorithm 1 of Goldberg and Eckstein, Tightened L0-Relaxation Penalties for Clas
 The cuts (17) are the symmetric ones, valid also when classifiers abstain (``cuts="paper"`` gives the printed ones: a
 heuristic, not a relaxation). Pricing keeps the sign of the multiplier of mu >= lambda: the reduced cost of u is
 c_u - sum {v_p : u in S_p} - max(0, alpha + sum_i y_i h_iu w_i), so columns are priced twice, once to vote and once to
-mark pairs only. And the bound (22) uses Gamma's own optimum to limit the number of classifiers.
+mark pairs only. And the bound (22), which asks how many classifiers an optimum may have, is replaced by a stronger one:
+the multipliers are scaled until they are feasible for all classifiers.
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ from .observations import Observations
 from .oracles import Column, Oracle
 
 CUTS = ("valid", "paper")
+#: A bound this little above an integer is not rounded up to the next one.
+_WHOLE = 1e-6
 
 
 @dataclass(frozen=True)
@@ -42,12 +45,15 @@ class RelaxationCertificate:
     lower_bound : float
         A bound on z over all classifiers and hence, with valid cuts, on the integer optimum (15); recomputed from the
         multipliers. -inf with printed cuts.
+    integer_bound : float
+        The bound (23) on the integer optimum (15): ``lower_bound``, rounded up if weights and costs are integers.
     """
 
     objective: float
     reduced_cost: float
     violation: float
     lower_bound: float
+    integer_bound: float
 
 
 @dataclass(frozen=True)
@@ -98,6 +104,17 @@ def dual_value(data: Observations, rho: float, point: Point, pairs: tuple[NDArra
     return value - float(excess.sum())
 
 
+def scaled_bound(value: float, vote: float, mark: float, min_cost: float) -> float:
+    """Bound on z over all classifiers from multipliers of dual value ``value`` that some classifiers violate.
+
+    Let alpha + sum_i y_i h_iu w_i + sum {v_p : u in S_p} <= c_u - vote and sum {v_p : u in S_p} <= c_u - mark for every
+    u, vote, mark <= 0. With t = c_min / (c_min - mark), t v satisfies the second constraint of every u, and t w, t v
+    with alpha' = t (alpha + vote) + (1 - t) c_min the first: so z >= t (value + vote) + (1 - t) c_min.
+    """
+    t = min_cost / (min_cost - mark) if mark < 0 else 1.0
+    return t * (value + vote) + (1.0 - t) * min_cost
+
+
 def solve(
     data: Observations,
     oracle: Oracle,
@@ -105,6 +122,7 @@ def solve(
     *,
     cuts: str = "valid",
     min_cost: float,
+    integer_costs: bool = False,
     tol: float = 1e-6,
     n_columns: int = 30,
     hamming_factor: float = 1.5,
@@ -125,7 +143,9 @@ def solve(
         Required margin in (0, 1].
     cuts : {"valid", "paper"}
     min_cost : float
-        min_u c_u, used by the bound (22): an optimum has at most z / min_cost classifiers.
+        min_u c_u, used by the bound; see :func:`scaled_bound`.
+    integer_costs : bool
+        Whether all c_u are integers; then the bound on the integer optimum is rounded up (23).
     tol : float
         Reduced costs above -tol and cut violations below tol count as none.
     n_columns, max_cuts, max_margins : int
@@ -163,7 +183,7 @@ def solve(
         if run.clock.is_over:
             status = Status.TIME_LIMIT
             break
-    return run.result(status, n_iter)
+    return run.result(status, n_iter, integer_costs and bool((data.weight == np.round(data.weight)).all()))
 
 
 class _Run:
@@ -220,11 +240,7 @@ class _Run:
         return True
 
     def price(self) -> int:
-        """Price twice, add what improves, and update the bound; return the number of new columns.
-
-        With reduced costs at least r (voting) and r' (marking), both <= 0, weak duality and sum lambda = 1 give
-        z over all classifiers >= dual value + r + r' sum s, and sum s <= z / min_cost.
-        """
+        """Price twice, add what improves, and update the bound; return the number of new columns."""
         point, tol = self.point, self.tol
         pairs = self.master.pairs(point.v)
         left = max(self.clock.left, 0.0)
@@ -235,9 +251,8 @@ class _Run:
         self.reduced_cost = min(r_vote, r_mark)
         if self.symmetric and self.reduced_cost > -math.inf:
             ends = (self.master.positive, self.master.negative)
-            marking = r_mark * self.objective / self.min_cost if r_mark else 0.0
-            bound = dual_value(self.data, self.rho, point, ends) + r_vote + marking
-            self.lower_bound = max(self.lower_bound, bound)
+            value = dual_value(self.data, self.rho, point, ends)
+            self.lower_bound = max(self.lower_bound, scaled_bound(value, r_vote, r_mark, self.min_cost))
         return self._add(vote.columns, votes=True) + self._add(mark.columns, votes=False)
 
     def add_margins(self, limit: int) -> int:
@@ -252,7 +267,7 @@ class _Run:
         positive, negative, self.violation = separation.violated(H, self.point.mu, self.point.xi, self.tol)
         return self.master.add_pairs(positive, negative)
 
-    def result(self, status: Status, n_iter: int) -> L0BoostResult:
+    def result(self, status: Status, n_iter: int, is_integer: bool) -> L0BoostResult:
         """Gather lambda and mu by classifier."""
         n = self.point.mu.size
         weights: dict[Hashable, float] = {}
@@ -263,7 +278,11 @@ class _Run:
             mu[column.key] = mu.get(column.key, 0.0) + value
             weights[column.key] = weights.get(column.key, 0.0) + (value if votes else 0.0)
         keys = [key for key in column_of if mu[key] > 0]
-        certificate = RelaxationCertificate(self.objective, self.reduced_cost, self.violation, self.lower_bound)
+        rounds_up = is_integer and self.lower_bound > -math.inf
+        whole = math.ceil(self.lower_bound - _WHOLE) if rounds_up else self.lower_bound
+        certificate = RelaxationCertificate(
+            self.objective, self.reduced_cost, self.violation, self.lower_bound, float(whole)
+        )
         return L0BoostResult(
             [column_of[key] for key in keys],
             np.array([weights[key] for key in keys]),

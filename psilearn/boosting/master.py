@@ -124,7 +124,8 @@ class RelaxationMaster:
             entries[row[row >= 0], np.flatnonzero(row >= 0)] = 1.0
             has_row |= row >= 0
         weight = self.data.weight
-        limit = np.where(has_row, np.inf, np.minimum(weight[positive], weight[negative]))
+        # a row implies the bound; twice as much is never reached, but saves the engine a phase of its own
+        limit = np.where(has_row, 2.0, 1.0) * np.minimum(weight[positive], weight[negative])
         index = self.session.add_columns(np.full(n, -1.0), 0.0, limit, sp.csc_matrix(entries))
         self._v_column = np.r_[self._v_column, index]
         self._idle_pairs = np.r_[self._idle_pairs, np.zeros(n, np.intp)]
@@ -208,7 +209,9 @@ class RelaxationMaster:
         entries = sp.csr_matrix((entry[used], (row[used], column[used])), shape=(fresh.size, self.session.n_cols))
         self._observation_row[fresh] = self.session.add_rows(entries, -np.inf, self.data.weight[fresh])
         freed = (local[self.positive] >= 0) | (local[self.negative] >= 0)
-        self.session.change_column_bounds(self._v_column[freed], 0.0, np.inf)
+        weight = self.data.weight
+        limit = 2.0 * np.minimum(weight[self.positive], weight[self.negative])[freed]
+        self.session.change_column_bounds(self._v_column[freed], 0.0, limit)
 
     def _needed_observations(self, w: NDArray, v: NDArray) -> NDArray:
         """Observations without a row whose first dual constraint fails, or holds with equality by a bound on some v."""

@@ -29,7 +29,9 @@ class LPBoostClassifier(RuleBooster):
     Parameters
     ----------
     nu : float in (0, 1], default=0.5
-        Upper bound on the fraction of margin errors.
+        Upper bound on the fraction of margin errors. If no voting classifier gets along with so few, the largest soft
+        margin is 0: the two constant rules cancel, and every observation is given the majority's class. Raise nu then;
+        with flipped labels it must exceed about twice the fraction of flips.
     max_order : int, default=1
         Largest number of conditions in a rule, K.
     binarizer : transformer, optional
@@ -55,8 +57,10 @@ class LPBoostClassifier(RuleBooster):
         The same: what is reached bounds the maximum from below.
     upper_bound_ : float
         Proved upper bound on the soft margin.
-    gap_, status_, n_iter_, history_, results_
-        Relative gap, why it stopped, rounds, (seconds, objective, bound), the solver's results.
+    gap_ : float
+        upper_bound_ - objective_. It is not divided by the soft margin, which may be 0 and is at most 1.
+    status_, n_iter_, history_, results_
+        Why it stopped, rounds, (seconds, objective, bound), the solver's results.
     """
 
     def __init__(
@@ -82,7 +86,7 @@ class LPBoostClassifier(RuleBooster):
     def _collect(self, training: Training, fits: list, targets: list[int]) -> None:
         super()._collect(training, fits, targets)
         self.upper_bound_ = float(sum(result.upper_bound for result in self.results_))
-        self.gap_ = relative_gap(self.upper_bound_, self.objective_) if np.isfinite(self.upper_bound_) else np.inf
+        self.gap_ = self.upper_bound_ - self.objective_
 
 
 class L0BoostClassifier(RuleBooster):
@@ -124,7 +128,8 @@ class L0BoostClassifier(RuleBooster):
     rho_ : float
         The margin used.
     certificate_ : list of RelaxationCertificate
-        For each problem: z, smallest reduced cost, largest cut violation, lower bound.
+        For each problem: z, smallest reduced cost, largest cut violation, lower bound, and the bound on the integer
+        optimum, which is rounded up if costs and weights are integers.
     gap_, status_, n_iter_, history_, results_
         Relative gap, why it stopped, rounds, (seconds, objective, bound), the solver's results.
     """
@@ -174,13 +179,11 @@ class L0BoostClassifier(RuleBooster):
         self.rho_ = min(1.0, 20.0 / data.total) if isinstance(self.rho, str) and self.rho == "auto" else self.rho
         cost = self._cost(data)
         oracle = self._oracle(data, cost)
-        cheapest = min(
-            cost(order) for order in range(oracle.max_order + 1 if isinstance(oracle, MonomialOracle) else 2)
-        )
+        costs = [cost(order) for order in range(oracle.max_order + 1 if isinstance(oracle, MonomialOracle) else 2)]
         limit = np.inf if self.time_limit is None else self.time_limit
         result = l0boost.solve(
-            data, oracle, self.rho_, cuts=self.cuts, min_cost=cheapest, tol=self.tol,
-            max_iter=self.max_iter, time_limit=limit,
+            data, oracle, self.rho_, cuts=self.cuts, min_cost=min(costs), tol=self.tol,
+            integer_costs=all(c.is_integer() for c in costs), max_iter=self.max_iter, time_limit=limit,
         )  # fmt: skip
         return result.columns, result.weights, result
 
