@@ -15,6 +15,7 @@ from sklearn.utils import check_X_y
 
 from .estimators.margin import SVMClassifier, TruncatedHingeClassifier
 from .estimators.path import regularization_path
+from .tables import shown
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -31,9 +32,9 @@ TOL = 0.03
 LEFT_OUT = 1e-6
 #: A value of C whose loss in the first fold is larger than the best one's by more than this is not tried in the others.
 HOPELESS = 0.05
-#: The truncation point for two classes and for more. A later point for many classes: with s = -1/(k-1) two classes that
-#: are hard to tell apart are refused wholesale.
-TWO_CLASS_S, MANY_CLASS_S = -1.0, -2.0
+#: Where the loss of a robust fit stops growing. The earliest point for k classes, -1/(k-1), often refuses one of two
+#: classes that are hard to tell apart wholesale.
+TRUNCATION = -1.0
 #: More samples than this are not searched exhaustively.
 EXACT_ROWS = 2000
 #: Logarithms of slopes, in units of the scores' mean size, and shares of wrong labels that the noise model chooses
@@ -167,6 +168,26 @@ def find_label_issues(
     return table
 
 
+def given_up(labels: Any, refused: Any) -> list[str]:
+    """Say of which classes a fit refuses more than half of the labels: it has given them up, whatever their labels.
+
+    Parameters
+    ----------
+    labels : array-like of shape (n,)
+        The labels.
+    refused : array-like of int or bool
+        Which of them are refused.
+    """
+    labels = np.asarray(labels)
+    classes, codes = np.unique(labels, return_inverse=True)
+    counts, lost = np.bincount(codes), np.bincount(codes[np.asarray(refused)], minlength=classes.size)
+    return [
+        f"refuses {lost[j]} of the {counts[j]} labels '{shown(classes[j], 40)}': it has given this class up, which says "
+        "little about the labels"
+        for j in np.flatnonzero(2 * lost > counts)
+    ]
+
+
 def _held_out(
     X: Array, codes: NDArray, Cs: Sequence[float], parts: Sequence[Any], weights: Array | None
 ) -> dict[float, Noisy]:
@@ -204,11 +225,8 @@ def _believed(trust: Array, codes: NDArray) -> Array:
 
 def _robust_fit(X: Array, codes: NDArray, C: float, exact: float | None) -> TruncatedHingeClassifier:
     """Return the truncated-hinge fit on all samples, searched exhaustively if that is asked for and possible."""
-    is_binary = int(codes.max()) == 1
-    robust = TruncatedHingeClassifier(
-        C=C, s=TWO_CLASS_S if is_binary else MANY_CLASS_S, tol=1e-3, time_limit=exact, solver="dca"
-    )
-    if exact is not None and is_binary and codes.size <= EXACT_ROWS:
+    robust = TruncatedHingeClassifier(C=C, s=TRUNCATION, tol=1e-3, time_limit=exact, solver="dca")
+    if exact is not None and int(codes.max()) == 1 and codes.size <= EXACT_ROWS:
         robust.set_params(solver="mip")
     return robust.fit(X, codes)
 

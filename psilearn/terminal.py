@@ -12,6 +12,7 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeEl
 from rich.table import Table
 from rich.text import Text
 
+from .audit import given_up
 from .compare.job import Comparison, Outcome
 from .compare.summary import certified, flips_found, n_nonzero, n_support, verdict
 from .tables import Understanding, shown
@@ -102,6 +103,8 @@ def show_issues(out: Console, issues: pd.DataFrame, top: int) -> None:
         f"evenly, about {100 * issues.attrs['share']:.2g}% are wrong. The robust fit on all rows refuses {refused} "
         f"({certified(issues.attrs['fit'])}).\n"
     )
+    for note in given_up(issues["given"], issues["refused"]):
+        out.print(f"  • It {note}.\n")
     table = Table(box=None, padding=(0, 1), header_style="bold")
     for name in ("row", "given", "suggested", "score", "margin", "agreement", "refused"):
         table.add_column(name, justify="left" if name in {"given", "suggested"} else "right", no_wrap=True)

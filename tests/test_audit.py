@@ -5,7 +5,7 @@ import pytest
 from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.metrics import average_precision_score
 
-from psilearn.audit import LEFT_OUT, Noisy, _believed, find_label_issues
+from psilearn.audit import LEFT_OUT, Noisy, _believed, find_label_issues, given_up
 from psilearn.compare.job import flip_labels
 from psilearn.result import Claim
 
@@ -86,6 +86,15 @@ def test_a_doubtful_class_keeps_half_of_its_samples():
     weights = _believed(trust, codes)
     assert np.array_equal(weights[:10] == LEFT_OUT, trust[:10] < 0.5)
     assert np.array_equal(weights[10:] == LEFT_OUT, np.arange(6) < 3)
+
+
+def test_a_class_given_up_is_named():
+    labels = np.repeat(["a", "b", "<c>"], [6, 4, 2])
+    refused = np.array([0, 6, 7, 8, 10])
+    (note,) = given_up(labels, refused)
+    assert note.startswith("refuses 3 of the 4 labels 'b'")
+    assert given_up(labels, np.isin(np.arange(12), refused)) == [note]
+    assert given_up(labels, np.array([], dtype=int)) == []
 
 
 def test_a_class_of_two_samples_survives():
