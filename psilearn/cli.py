@@ -103,16 +103,13 @@ def audit(
     drop: Drop = None,
     out: Annotated[Path | None, typer.Option(help="Write the ranking of all rows here, as CSV.")] = None,
     top: Annotated[int, typer.Option(min=1, help="Rows to show.")] = 20,
-    repeats: Annotated[
-        int | None,
-        typer.Option(min=1, help="How often the rows are divided anew (default: 3, or 1 for a large table)."),
-    ] = None,
+    repeats: Annotated[int, typer.Option(min=1, help="How often the rows are divided anew.")] = 1,
     exact: Annotated[
         float, typer.Option(min=0, help="Seconds for proving the robust fit on all rows, two classes only.")
     ] = 5.0,
     seed: Seed = 0,
 ) -> None:
-    """Rank the rows by how strongly robust fits made without them contradict their label."""
+    """Rank the rows by how strongly fits made without them contradict their label."""
     from .audit import find_label_issues
     from .encoding import TableEncoder
     from .terminal import console, progress_bar, show_issues, show_understanding

@@ -12,6 +12,7 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeEl
 from rich.table import Table
 from rich.text import Text
 
+from .audit import given_up
 from .compare.job import Comparison, Outcome
 from .compare.summary import certified, flips_found, n_nonzero, n_support, verdict
 from .tables import Understanding, shown
@@ -95,13 +96,15 @@ def show_rules(out: Console, comparison: Comparison) -> None:
 
 def show_issues(out: Console, issues: pd.DataFrame, top: int) -> None:
     """Print the most suspicious rows and how many labels are contradicted."""
-    against = int((issues["score"] > 0.5).sum())
+    against = int((issues["margin"] < 0).sum())
     refused = int(issues["refused"].sum())
-    fit = issues.attrs["fit"]
     out.print(
-        f"{against} of {len(issues)} labels are contradicted by fits made without them; the robust fit on all rows "
-        f"refuses {refused} ({certified(fit)}).\n"
+        f"{against} of {len(issues)} labels are contradicted by fits made without them; if wrong labels are strewn "
+        f"evenly, about {100 * issues.attrs['share']:.2g}% are wrong. The robust fit on all rows refuses {refused} "
+        f"({certified(issues.attrs['fit'])}).\n"
     )
+    for note in given_up(issues["given"], issues["refused"]):
+        out.print(f"  • It {note}.\n")
     table = Table(box=None, padding=(0, 1), header_style="bold")
     for name in ("row", "given", "suggested", "score", "margin", "agreement", "refused"):
         table.add_column(name, justify="left" if name in {"given", "suggested"} else "right", no_wrap=True)
@@ -112,7 +115,7 @@ def show_issues(out: Console, issues: pd.DataFrame, top: int) -> None:
         )  # fmt: skip
         table.add_row(*(Text(cell) for cell in cells))
     out.print(table)
-    out.print("\nRows are counted from 1 without the header; a score above 0.5 contradicts the label.")
+    out.print("\nRows are counted from 1 without the header. score: estimated probability that the label is wrong.")
 
 
 def _cells(comparison: Comparison, outcome: Outcome, is_best: bool) -> list[Text]:

@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import BaseEstimator
 
 from psilearn.compare import METHODS, Method, Settings, compare
 from psilearn.compare.job import flip_labels, make_splits, wilson
@@ -93,7 +94,10 @@ def test_budget_used_up_is_said(data, monkeypatch):
         def perf_counter(self):
             return self.now
 
-    class Slow:
+    class Slow(BaseEstimator):
+        def __init__(self, time_limit=None):
+            self.time_limit = time_limit
+
         def fit(self, X, y):
             clock.now += 3.0
             self.answer = y[0]
@@ -107,8 +111,37 @@ def test_budget_used_up_is_said(data, monkeypatch):
     methods = [Method(f"slow{i}", "Slow", "", lambda *a: Slow(), grid=(1.0,)) for i in range(4)]
     comparison = compare(data, Settings(budget=4.0), methods=methods)
     assert len(comparison.outcomes) == 2
-    assert all("budget of 4 s" in why for _, why in comparison.not_run)
+    assert all(why == "no time was left." for _, why in comparison.not_run)
     assert len(comparison.not_run) == 2
+
+
+def test_a_slow_outside_method_is_given_fewer_rows(monkeypatch):
+    class Slow(BaseEstimator):
+        def fit(self, X, y):
+            clock.now += len(y) / 1000  # a second for a thousand rows
+            fitted.append(len(y))
+            self.answer = y[0]
+            return self
+
+        def predict(self, X):
+            return np.full(len(X), self.answer)
+
+    class Clock:
+        now = 0.0
+
+        def perf_counter(self):
+            return self.now
+
+    clock, fitted = Clock(), []
+    monkeypatch.setattr("psilearn.compare.job.time", clock)
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(20_000, 2)), columns=["a", "b"])
+    table = understand(frame.assign(target=np.where(frame["a"] > 0, "x", "y")))
+    method = Method("slow", "Slow", "", lambda *a: Slow(), grid=(1.0,), is_ours=False)
+    comparison = compare(table, Settings(budget=6.0), methods=[method])
+    assert fitted == [2000, 6000]
+    assert comparison.outcomes[0].notes == ["trained on a random 6000 of 14000 rows"]
+    assert comparison.seconds <= 6.0 + 2.0  # the small fit comes on top
 
 
 def test_mcnemar_counts(comparison):

@@ -16,12 +16,17 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import StratifiedKFold, train_test_split
 from sklearn.utils import _safe_indexing
 
+from ..audit import given_up
 from ..encoding import TableEncoder
 from ..programs.highs import ProgramError
 from ..tables import Understanding
 from .methods import METHODS, Context, Method
 from .tuning import Tuning, thin, tune
 from .warmup import warm_up
+
+
+#: Rows of the fit that tells how long a method without a time limit will take.
+PILOT_ROWS = 2000
 
 
 @dataclass(frozen=True)
@@ -178,7 +183,7 @@ def compare(
     for at, method in enumerate(wanted):
         left = deadline - time.perf_counter()
         if left <= 0:
-            not_run.append((method, f"the budget of {settings.budget:g} s was used up"))
+            not_run.append((method, "no time was left."))
             continue
         share = left * method.share / sum(m.share for m in wanted[at:])
         progress(method.label, at / len(wanted))
@@ -251,9 +256,25 @@ def run_method(method: Method, splits: list[Split], settings: Settings, share: f
     return first
 
 
+def _affordable(method: Method, split: Split, settings: Settings, share: float) -> int:
+    """Return how many rows a method that takes no time limit can be trained on, by the time of a small fit."""
+    n = min(len(split.y_train), method.max_rows)
+    if method.is_ours or n <= 2 * PILOT_ROWS:
+        return n
+    rows = thin(split.y_train, PILOT_ROWS, settings.seed)[0]
+    y = split.y_train[rows]
+    context = Context(share, settings.seed, np.unique(y).size, len(rows), settings.d)
+    start = time.perf_counter()
+    method.build(method.grid[-1], context).fit(_safe_indexing(split.training(method), rows), y)
+    seconds = time.perf_counter() - start
+    fits = 1 + (settings.tuning_folds if len(method.grid) > 1 else 0)
+    return max(PILOT_ROWS, int(PILOT_ROWS * share / max(fits * seconds, 1e-9)))
+
+
 def _run_split(method: Method, split: Split, settings: Settings, share: float) -> Outcome:
     start = time.perf_counter()
-    rows, notes = thin(split.y_train, method.max_rows, settings.seed)
+    most = min(method.max_rows, _affordable(method, split, settings, share))
+    rows, notes = thin(split.y_train, most, settings.seed)
     X, y = _safe_indexing(split.training(method), rows), split.y_train[rows]
     context = Context(share, settings.seed, np.unique(y).size, len(rows), settings.d)
     tuning = tune(method, X, y, settings.tuning_folds, context, 0.5 * share)
@@ -264,6 +285,8 @@ def _run_split(method: Method, split: Split, settings: Settings, share: float) -
     testing = split.testing(method)
     wrong = model.predict(testing) != split.y_test
     suspects = rows[model.suspects_] if method.is_robust else None
+    if suspects is not None:
+        notes += given_up(split.y_train, suspects)
     if hasattr(model, "abstains"):
         notes.append(abstention(wrong, model.abstains(testing), settings.d))
     return Outcome(method, model, tuning, time.perf_counter() - start, wrong, suspects, len(rows), notes)

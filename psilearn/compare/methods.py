@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from .. import PsiClassifier, RejectClassifier, SVMClassifier, TruncatedHingeClassifier
+from ..audit import TRUNCATION
 from ..estimators.rules import L0BoostClassifier, LPBoostClassifier
 
 #: Values of C that are tried: samples are standardised, so a wide and sparse grid finds the right order of magnitude.
@@ -82,11 +83,11 @@ def _svm_l1(C: float, context: Context) -> Any:
 
 
 def _truncated(C: float, context: Context) -> Any:
-    return TruncatedHingeClassifier(solver="dca", **_common(C, context))
+    return TruncatedHingeClassifier(s=TRUNCATION, solver="dca", **_common(C, context))
 
 
 def _truncated_adaptive(C: float, context: Context) -> Any:
-    return TruncatedHingeClassifier(penalty="adaptive-l1", solver="dca", **_common(C, context))
+    return TruncatedHingeClassifier(s=TRUNCATION, penalty="adaptive-l1", solver="dca", **_common(C, context))
 
 
 def _psi_dca(C: float, context: Context) -> Any:

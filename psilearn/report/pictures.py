@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from .. import RejectClassifier, SVMClassifier, TruncatedHingeClassifier
+from ..audit import TRUNCATION
 from ..compare.job import Comparison
 from ..compare.tuning import thin
 from ..estimators.path import regularization_path
@@ -47,7 +48,7 @@ def paths(comparison: Comparison, seconds: float) -> list[dict[str, Any]]:
     for key, title, machine in (
         ("svm-l1", "SVM, l1", SVMClassifier(penalty="l1")),
         ("svm-l2", "SVM, l2", SVMClassifier()),
-        ("truncated", "Truncated hinge", TruncatedHingeClassifier(solver="dca")),
+        ("truncated", "Truncated hinge", TruncatedHingeClassifier(s=TRUNCATION, solver="dca")),
     ):
         left = deadline - time.perf_counter()
         if left <= 0:

@@ -277,7 +277,7 @@ def settings_section(comparison: Comparison, command: str) -> str:
         "test": f"{s.outer_folds}-fold cross-validation" if s.outer_folds else f"{len(split.test)} rows held out",
         "tuning": f"{s.tuning_folds} folds within the {len(split.train)} training rows",
         "flipped labels": f"{100 * s.flip:g}% of the training labels",
-        "budget": f"{s.budget:g} s, of which {comparison.seconds:.1f} s were used",
+        "time": f"{comparison.seconds:.1f} s for the methods, of {s.budget:g} s allowed",
         "features": f"{split.X_train.shape[1]} after encoding: medians for missing numbers, one column per category, "
         "all standardised on the training rows",
         "versions": f"psilearn {__version__}, scikit-learn {sklearn.__version__}, numpy {np.__version__}, "

@@ -34,7 +34,7 @@ MAX_STEPS = 1000
 DIRECT_LIMIT = 3000
 #: So they are above this many functions, where almost every sample has a set of free coordinates of its own, and above
 #: this many unknowns of several functions, where the Hessian is assembled from many Gram matrices.
-DIRECT_CLASSES, DIRECT_BLOCKS = 10, 800
+DIRECT_CLASSES, DIRECT_BLOCKS = 10, 500
 #: With more features than samples the samples are rotated into their span, if they fit in this many entries.
 ROTATION_LIMIT = 1 << 26
 #: A proximal step ends when the Newton residual costs less than this share of what smoothing costs.
