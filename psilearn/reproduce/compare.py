@@ -122,15 +122,14 @@ def judge(difference: Difference) -> str:
 def verdict(experiment: Experiment, summary: Summary, rows: list[Row]) -> list[str]:
     """Return the verdict in sentences: the judgement, its power, the reasons where figures part, the claims."""
     sentences = [_headline(experiment, summary, rows)]
-    judged = [row for row in rows if row.z is not None]
-    blind = [LIMIT * row.se / abs(row.published) for row in judged if row.se and row.published]
     missing = sum(row.ours is None for row in rows)
     if missing and len(rows) > missing:
         sentences.append(f"{missing} of the {len(rows)} printed figures were not computed.")
-    if blind and summary.replications < experiment.replications:
+    unseen = blind_spot(rows)
+    if unseen is not None and summary.replications < experiment.replications:
         sentences.append(
             f"Computed with {summary.replications} of the paper's {experiment.replications} replications: in half of "
-            f"the figures a difference of less than {float(np.median(blind)):.0%} would go unseen."
+            f"the figures a difference of less than {unseen:.0%} would go unseen."
         )
     sentences += [f"A known reason: {text}" for text in reasons(experiment, rows)]
     sentences += [f"{difference.text}: {judge(difference)}." for difference in summary.differences]
@@ -146,6 +145,12 @@ def reasons(experiment: Experiment, rows: list[Row]) -> list[str]:
         for reason in experiment.reasons
         if any(row.parts and reason.applies(row.settings, row.measure) for row in rows)
     ]
+
+
+def blind_spot(rows: list[Row]) -> float | None:
+    """Return the relative difference that would go unseen in half of the judged figures, for lack of replications."""
+    unseen = [LIMIT * row.se / abs(row.published) for row in rows if row.z is not None and row.se and row.published]
+    return float(np.median(unseen)) if unseen else None
 
 
 def level(judged: list[Row]) -> str:

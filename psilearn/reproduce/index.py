@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from .compare import LIMIT, Row, compare, judge, level, reasons, verdict
+from .compare import LIMIT, Row, blind_spot, compare, judge, level, reasons, verdict
 from .experiment import Experiment
 from .page import Block, Heading, Link, Table, Text
 from .report import duration, page_name, summary_path, write, write_page
@@ -50,10 +50,13 @@ class _Entry:
         experiment, summary = self.experiment, self.summary
         if summary is None:
             return [experiment.name, experiment.title, NOT_COMPUTED, "", ""]
-        why = "".join(f" Why: {text}" for text in reasons(experiment, self.rows)[:1])
+        said = [self.verdict, *(f"Why: {text}" for text in reasons(experiment, self.rows)[:1])]
+        unseen = blind_spot(self.rows)
+        if unseen is not None and summary.replications < experiment.replications:
+            said.append(f"Differences below {unseen:.0%} would mostly go unseen.")
         done = f"{summary.replications} of {experiment.replications}"
         full = "" if summary.seconds_full is None else duration(summary.seconds_full)
-        return [Link(experiment.name, page_name(experiment.name)), experiment.title, self.verdict + why, done, full]
+        return [Link(experiment.name, page_name(experiment.name)), experiment.title, " ".join(said), done, full]
 
 
 def rebuild(experiments: Iterable[Experiment], folder: Path) -> None:
@@ -106,7 +109,7 @@ def in_short(entries: Sequence[_Entry]) -> str:
     """Say in plain words what came of a paper: its numbers, where they part, and its claims."""
     judged = [row for entry in entries for row in entry.rows if row.z is not None]
     if not judged:
-        return "No number could be judged."
+        return "No number could be judged." if any(entry.summary for entry in entries) else NOT_COMPUTED
     apart = {entry.experiment.name: entry.rows for entry in entries if any(row.parts for row in entry.rows)}
     agree = sum(not row.parts for row in judged)
     text = f"{level(judged)}: {agree} of {len(judged)} numbers agree with the printed ones."
@@ -115,7 +118,7 @@ def in_short(entries: Sequence[_Entry]) -> str:
             f"{name.split('/')[1]} ({sum(row.parts for row in rows)} of {sum(row.z is not None for row in rows)})"
             for name, rows in apart.items()
         ]
-        text += f" Apart are numbers in {', '.join(counts)}."
+        text += f" Numbers part in {', '.join(counts)}."
     return text + _claims(entries)
 
 
