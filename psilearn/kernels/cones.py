@@ -13,6 +13,9 @@ from numba import njit
 
 from .hinge_qp import solve_hinge_qp
 
+#: Cells that cannot be discarded are bounded to this fraction of what is missing.
+EASE = 0.1
+
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _inverse(G):
@@ -234,12 +237,37 @@ def _best_split(above, alpha, weight, split):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
+def _objective(rows, cost, kinks, slopes, cap, hinge_rows, hinge_cost, q, theta):
+    """The objective itself at theta."""
+    total = 0.0
+    for l in range(q.size):
+        total += 0.5 * q[l] * theta[l] * theta[l]
+    for i in range(cost.size):
+        u = np.inf
+        for r in range(rows.shape[1]):
+            f = 0.0
+            for l in range(q.size):
+                f += rows[i, r, l] * theta[l]
+            u = min(u, f)
+        g = 0.0
+        for m in range(kinks.size):
+            g += slopes[m] * max(kinks[m] - u, 0.0)
+        total += cost[i] * min(g, cap)
+    for e in range(hinge_cost.size):
+        f = 0.0
+        for l in range(q.size):
+            f += hinge_rows[e, l] * theta[l]
+        total += hinge_cost[e] * max(-f, 0.0)
+    return total
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
 def bound_cell(
     V, rows, cost, kinks, slopes, cap, floor, hinge_rows, hinge_cost, q, side, budget, cutoff, tol, theta, split
 ):
     """Bound a cell from below; scales ``V`` to what can hold points with objective <= ``budget``.
 
-    ``theta`` receives the relaxed minimiser, ``split`` what :func:`_best_split` says. ``tol`` is the absolute accuracy
+    ``theta`` receives the relaxed minimiser, ``split`` what :func:`_best_split` says and the objective at theta. ``tol`` is the absolute accuracy
     of the relaxed problem, ``cutoff`` the bound at which the cell can be discarded. Returns -inf for a flat cell.
     """
     p = q.size
@@ -275,7 +303,7 @@ def bound_cell(
         theta[l] = 0.0
         for j in range(1, p + 1):
             theta[l] += V[j, l] / (p + 1)
-    _, alpha = solve_hinge_qp(A, tau, every, price, np.zeros(p), q, lower, upper, theta, 0.0, tol, cutoff - constant)
+    _, alpha = solve_hinge_qp(A, tau, every, price, np.zeros(p), q, lower, upper, theta, 0.0, tol, cutoff - constant, EASE)
     bound = constant + bound_at_vertices(V, H, alpha[:n_rows], q, _touch(A, alpha, q, lower, upper))
     if bound < cutoff:
         weight = np.zeros(p + 1)
@@ -284,4 +312,5 @@ def bound_cell(
                 weight[j + 1] += B[j, l] * theta[l]
             weight[j + 1] = max(weight[j + 1], 0.0)
         _best_split(above, alpha[:n_rows], weight, split)
+        split[3] = _objective(rows, cost, kinks, slopes, cap, hinge_rows, hinge_cost, q, theta)
     return bound

@@ -170,11 +170,12 @@ def _step_lengths(first, c, alpha, s, xi, beta, dalpha, ds, dxi):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def solve_hinge_qp(A, tau, first, c, lin, q, lower, upper, theta, tol, slack, cutoff):
+def solve_hinge_qp(A, tau, first, c, lin, q, lower, upper, theta, tol, slack, cutoff, ease=0.0):
     """Minimise by Mehrotra's predictor-corrector method, starting near ``theta`` (overwritten).
 
     Stops when the gap between primal value and dual bound is at most ``tol * |value| + slack`` and hard constraints
-    hold to 1e-8, or when the bound exceeds ``cutoff``. Returns (bound, alpha); the bound is that of
+    hold to 1e-8, or when the bound exceeds ``cutoff``. A value below a finite cutoff cannot be discarded, so the gap may
+    then be ``ease`` times the distance between them. Returns (bound, alpha); the bound is that of
     :func:`dual_value` at the returned alpha.
     """
     n_rows, n_groups, p = A.shape[0], first.size - 1, q.size
@@ -229,7 +230,10 @@ def solve_hinge_qp(A, tau, first, c, lin, q, lower, upper, theta, tol, slack, cu
                 mu += xi[g] * beta[g]
                 count += 1
         mu /= max(count, 1)
-        if best > cutoff or (value - best <= tol * abs(value) + slack and broken <= 1e-8):
+        allowed = tol * abs(value) + slack
+        if ease > 0.0:
+            allowed = max(allowed, ease * (cutoff - value))
+        if best > cutoff or (value - best <= allowed and broken <= 1e-8):
             break
         for l in range(p):
             residual[l] = q[l] * theta[l] + lin[l]

@@ -98,12 +98,16 @@ class _Search:
     """State of one run: incumbent and open cones."""
 
     def __init__(self, problem: Problem, options: Options, start: Result | None) -> None:
+        from ..kernels.cones import bound_cell
         from ..truncation import Truncation
 
         self.problem, self.options = problem, options
         self.clock = Clock(options.time_limit)
         self.at = Coordinates.of(problem)
         self.parts = Truncation(self.at)
+        loss = problem.loss
+        self.bound_cell = bound_cell
+        self.data = (self.parts.rows, problem.costs, self.parts.kinks, self.parts.slopes, float(loss.cap))
         self.polish: Polish = options.extra.get("polish", self._alternate)
         self.closed = math.inf  # least bound of the cones that were closed
         self.frontier = 0.0  # bound of the cone being split: no open one has a lower bound
@@ -121,7 +125,7 @@ class _Search:
 
     @property
     def cutoff(self) -> float:
-        """Simplices with a bound of at least this are done."""
+        """Cones with a bound of at least this are done."""
         return self.value - self.options.gap_tol * max(self.value, float(np.finfo(float).eps))
 
     def run(self) -> Result:
@@ -150,28 +154,22 @@ class _Search:
 
     def _open(self, V: Array, inherited: float) -> None:
         """Bound a cone and keep it if it may hold something better than the incumbent."""
-        from ..kernels import cones
-
         self.n_cells += 1
-        problem, parts = self.problem, self.parts
-        theta, split = np.zeros(self.at.p), np.zeros(3)
+        theta, split = np.zeros(self.at.p), np.zeros(4)
         if self.value < 0.98 * self.floor_value:
             self.floor, self.floor_value = self.at.margin_floor(self.value), self.value
-        tol = _CELL_TOLERANCE * self.options.gap_tol * self.value
-        bound = cones.bound_cell(
-            V, parts.rows, problem.costs, parts.kinks, parts.slopes, float(problem.loss.cap), self.floor,
-            *parts.absolute_rows, self.at.curvature, self.side, self.value * (1 + 1e-9), self.cutoff, tol,
-            theta, split,
+        cutoff, tol = self.cutoff, _CELL_TOLERANCE * self.options.gap_tol * self.value
+        bound = self.bound_cell(
+            V, *self.data, self.floor, *self.parts.absolute_rows, self.at.curvature, self.side,
+            self.value * (1 + 1e-9), cutoff, tol, theta, split,
         )  # fmt: skip
         bound = max(bound - _ROUNDING * self.value, inherited)
-        if bound < self.cutoff:
-            promising = self.problem.value(*self.at.unpack(theta)) < 1.02 * self.value
-            if promising or self.n_cells < 64 or self.n_cells % 16 == 0:
-                self._offer(theta)
-        if bound < self.cutoff and split[0] >= 0:
-            heapq.heappush(self.heap, _Cone(bound, next(self.numbers), V, split))
-        else:
+        if bound >= cutoff or split[0] < 0:
             self.closed = min(self.closed, bound)
+            return
+        heapq.heappush(self.heap, _Cone(bound, next(self.numbers), V, split))
+        if split[3] < 1.02 * self.value or self.n_cells < 64 or self.n_cells % 64 == 0:
+            self._offer(theta)
 
     def _offer(self, theta: Array) -> None:
         """Take a point, and what polishing makes of it, as incumbent if it is better."""
