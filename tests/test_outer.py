@@ -14,7 +14,7 @@ from psilearn.penalties import Penalty
 from psilearn.problem import Problem
 from psilearn.programs.scip_multiclass import solve_multiclass_mip
 from psilearn.result import Claim, Status
-from psilearn.solvers import outer, patterns
+from psilearn.solvers import cones, outer, patterns
 from psilearn.solvers.base import Options
 from psilearn.spaces import KernelSpace, LinearSpace
 
@@ -110,6 +110,20 @@ def test_outer_equals_brute_force(k, d, n, loss):
         assert result.objective == problem.value(result.coef, result.intercept)
 
 
+@pytest.mark.parametrize("loss", [Psi(2.0), TruncatedHinge(0.0), TruncatedReject(0.2, 0.0)], ids=repr)
+@pytest.mark.parametrize(("k", "d", "n"), [(2, 1, 6), (2, 2, 6), (3, 1, 6), (4, 1, 5)])
+def test_cones_equal_brute_force(k, d, n, loss):
+    for seed, C in [(0, 1.0), (1, 10.0)]:
+        problem = tiny(seed, k, d, n, loss, C)
+        truth = brute_force(problem)
+        result = cones.solve(problem, Options(gap_tol=1e-4))
+        assert result.status is Status.OPTIMAL
+        assert result.certificate.claim is Claim.GLOBAL
+        assert result.lower_bound <= truth + 1e-7 * max(1.0, truth)
+        assert result.objective == pytest.approx(truth, rel=2e-4, abs=1e-7)
+        assert result.objective == problem.value(result.coef, result.intercept)
+
+
 @pytest.mark.parametrize("loss", [*CONTINUOUS, Psi(1.0), Psi(0.3), HardMargin()], ids=repr)
 @pytest.mark.parametrize(("k", "d", "n"), [(2, 2, 6), (3, 1, 6), (3, 2, 5), (4, 1, 5)])
 def test_patterns_equal_brute_force(k, d, n, loss):
@@ -147,7 +161,7 @@ def test_outer_where_the_convex_relaxation_is_already_tight():
     assert result.lower_bound <= patterns.solve(problem, Options(gap_tol=1e-5)).objective
 
 
-@pytest.mark.parametrize("solver", [outer, patterns])
+@pytest.mark.parametrize("solver", [outer, patterns, cones])
 @pytest.mark.parametrize("k", [2, 3])
 def test_one_class_only_costs_nothing(solver, k):
     X = 1200.0 * np.array([[1.0], [-0.6], [-0.4], [1.0]])
@@ -160,19 +174,20 @@ def test_one_class_only_costs_nothing(solver, k):
 @pytest.mark.parametrize("loss", [Psi(2.0), TruncatedHinge(-0.5)], ids=repr)
 @pytest.mark.parametrize(("k", "d"), [(2, 1), (2, 2), (3, 1)])
 def test_bounds_hold_on_many_random_instances(k, d, loss):
-    """Two independent searches: neither's bound may exceed the other's objective."""
+    """Three independent searches: no bound may exceed any objective."""
     for seed in range(60 if k == 2 else 12):
         rng = np.random.default_rng(seed)
         problem = tiny(
             seed, k, d, int(rng.integers(4, 14)), loss, C=10.0 ** rng.uniform(-2, 3), scale=10.0 ** (seed % 3)
         )
         first = outer.solve(problem, Options(gap_tol=1e-3))
-        second = patterns.solve(problem, Options(gap_tol=1e-3))
-        room = 1e-6 * max(first.objective, 1e-6)
-        assert first.status is Status.OPTIMAL
-        assert second.status is Status.OPTIMAL
-        assert first.lower_bound <= second.objective + room
-        assert second.lower_bound <= first.objective + room
+        results = [first, patterns.solve(problem, Options(gap_tol=1e-3))]
+        if cones.refuses(problem) is None:
+            results.append(cones.solve(problem, Options(gap_tol=1e-3)))
+        least = min(result.objective for result in results)
+        for result in results:
+            assert result.status is Status.OPTIMAL
+            assert result.lower_bound <= least + 1e-6 * max(least, 1e-6)
 
 
 def test_both_searches_equal_the_mip():
@@ -192,7 +207,7 @@ def test_both_searches_equal_the_mip():
         assert outer.solve(problem, Options(gap_tol=1e-4)).objective == pytest.approx(found.objective, rel=2e-4)
 
 
-@pytest.mark.parametrize("solver", [outer, patterns])
+@pytest.mark.parametrize("solver", [outer, patterns, cones])
 def test_l1_penalty(solver):
     """One class, two coefficients: the optimum of l1 + psi by a fine grid."""
     from dataclasses import replace
@@ -207,7 +222,7 @@ def test_l1_penalty(solver):
     assert grid.min() <= result.objective + 0.3
 
 
-@pytest.mark.parametrize("solver", [outer, patterns])
+@pytest.mark.parametrize("solver", [outer, patterns, cones])
 def test_limits_return_an_honest_incumbent(solver):
     problem = tiny(5, 3, 1, 14, Psi(2.0))
     full = solver.solve(problem, Options(gap_tol=1e-3))
@@ -221,7 +236,7 @@ def test_limits_return_an_honest_incumbent(solver):
     assert handed.objective <= full.objective
 
 
-@pytest.mark.parametrize("solver", [outer, patterns])
+@pytest.mark.parametrize("solver", [outer, patterns, cones])
 def test_a_polish_that_is_handed_in_is_used(solver):
     problem, calls = tiny(5, 3, 1, 10, Psi(2.0)), []
 
@@ -299,6 +314,7 @@ def test_refusals_say_why(change, word):
     from dataclasses import replace
 
     problem = replace(tiny(0, 2, 1, 6, Psi(2.0)), **change)
-    assert word in outer.refuses(problem)
-    with pytest.raises(ValueError, match=word):
-        outer.solve(problem, Options())
+    for solver in (outer, cones):
+        assert word in solver.refuses(problem)
+        with pytest.raises(ValueError, match=word):
+            solver.solve(problem, Options())

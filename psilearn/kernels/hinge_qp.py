@@ -61,9 +61,31 @@ def primal_value(A, tau, first, c, lin, q, theta):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _cholesky_solve(H, rhs):
-    """Solve H x = rhs in place for symmetric positive definite H, lifting pivots that rounding made too small."""
-    p = rhs.size
+def _factor(A, first, c, q, alpha, s, xi, beta, pooled, H):
+    """Cholesky factor of the Newton system, small pivots lifted; also writes pooled_g = sum_r d_r a_r."""
+    p = q.size
+    for l in range(p):
+        for m in range(l + 1):
+            H[l, m] = 0.0
+        H[l, l] = q[l]
+    for g in range(first.size - 1):
+        for l in range(p):
+            pooled[g, l] = 0.0
+        weight = 0.0
+        for r in range(first[g], first[g + 1]):
+            d = alpha[r] / s[r]
+            weight += d
+            for l in range(p):
+                a = d * A[r, l]
+                pooled[g, l] += a
+                for m in range(l + 1):
+                    H[l, m] += a * A[r, m]
+        if c[g] != np.inf:
+            kappa = xi[g] / (beta[g] + xi[g] * weight)
+            for l in range(p):
+                a = kappa * pooled[g, l]
+                for m in range(l + 1):
+                    H[l, m] -= a * pooled[g, m]
     biggest = 0.0
     for j in range(p):
         biggest = max(biggest, H[j, j])
@@ -74,36 +96,19 @@ def _cholesky_solve(H, rhs):
         d = np.sqrt(max(d, 1e-14 * biggest + 1e-300))
         H[j, j] = d
         for i in range(j + 1, p):
-            s = H[i, j]
+            t = H[i, j]
             for m in range(j):
-                s -= H[i, m] * H[j, m]
-            H[i, j] = s / d
-    for j in range(p):
-        s = rhs[j]
-        for m in range(j):
-            s -= H[j, m] * rhs[m]
-        rhs[j] = s / H[j, j]
-    for j in range(p - 1, -1, -1):
-        s = rhs[j]
-        for m in range(j + 1, p):
-            s -= H[m, j] * rhs[m]
-        rhs[j] = s / H[j, j]
+                t -= H[i, m] * H[j, m]
+            H[i, j] = t / d
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _direction(A, first, c, q, alpha, s, xi, beta, gap, dual_residual, target_r, target_g, dtheta, dalpha, ds, dxi):
+def _direction(A, first, c, H, pooled, alpha, s, xi, beta, gap, residual, target_r, target_g, dtheta, dalpha, ds, dxi):
     """Newton step towards s_r alpha_r = target_r, xi_g beta_g = target_g; gap_r is how far s_r is from its row."""
-    p = q.size
-    H = np.zeros((p, p))
+    p = residual.size
     for l in range(p):
-        H[l, l] = q[l]
-    rhs = dtheta  # becomes the step when the system is solved
-    for l in range(p):
-        rhs[l] = -dual_residual[l]
-    pooled = np.empty(p)
+        dtheta[l] = -residual[l]
     for g in range(first.size - 1):
-        for l in range(p):
-            pooled[l] = 0.0
         weight = 0.0
         push = 0.0
         for r in range(first[g], first[g + 1]):
@@ -112,20 +117,19 @@ def _direction(A, first, c, q, alpha, s, xi, beta, gap, dual_residual, target_r,
             weight += d
             push += e
             for l in range(p):
-                a = d * A[r, l]
-                pooled[l] += a
-                rhs[l] += e * A[r, l]
-                for m in range(l + 1):
-                    H[l, m] += a * A[r, m]
-        if c[g] == np.inf:
-            continue
-        kappa = xi[g] / (beta[g] + xi[g] * weight)
-        shift = kappa * (target_g[g] / xi[g] - beta[g] + push)
-        for l in range(p):
-            rhs[l] -= shift * pooled[l]
-            for m in range(l + 1):
-                H[l, m] -= kappa * pooled[l] * pooled[m]
-    _cholesky_solve(H, rhs)
+                dtheta[l] += e * A[r, l]
+        if c[g] != np.inf:
+            shift = xi[g] / (beta[g] + xi[g] * weight) * (target_g[g] / xi[g] - beta[g] + push)
+            for l in range(p):
+                dtheta[l] -= shift * pooled[g, l]
+    for j in range(p):
+        for m in range(j):
+            dtheta[j] -= H[j, m] * dtheta[m]
+        dtheta[j] /= H[j, j]
+    for j in range(p - 1, -1, -1):
+        for m in range(j + 1, p):
+            dtheta[j] -= H[m, j] * dtheta[m]
+        dtheta[j] /= H[j, j]
     for g in range(first.size - 1):
         weight = 0.0
         push = 0.0
@@ -166,11 +170,12 @@ def _step_lengths(first, c, alpha, s, xi, beta, dalpha, ds, dxi):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def solve_hinge_qp(A, tau, first, c, lin, q, lower, upper, theta, tol, slack, cutoff):
+def solve_hinge_qp(A, tau, first, c, lin, q, lower, upper, theta, tol, slack, cutoff, ease=0.0):
     """Minimise by Mehrotra's predictor-corrector method, starting near ``theta`` (overwritten).
 
     Stops when the gap between primal value and dual bound is at most ``tol * |value| + slack`` and hard constraints
-    hold to 1e-8, or when the bound exceeds ``cutoff``. Returns (bound, alpha); the bound is that of
+    hold to 1e-8, or when the bound exceeds ``cutoff``. A value below a finite cutoff cannot be discarded, so the gap may
+    then be ``ease`` times the distance between them. Returns (bound, alpha); the bound is that of
     :func:`dual_value` at the returned alpha.
     """
     n_rows, n_groups, p = A.shape[0], first.size - 1, q.size
@@ -200,7 +205,7 @@ def solve_hinge_qp(A, tau, first, c, lin, q, lower, upper, theta, tol, slack, cu
     dtheta, dalpha, ds, dxi = np.empty(p), np.empty(n_rows), np.empty(n_rows), np.empty(n_groups)
     target_r, target_g, gap = np.empty(n_rows), np.empty(n_groups), np.empty(n_rows)
     best, best_alpha = -np.inf, np.zeros(n_rows)
-    residual = np.empty(p)
+    residual, H, pooled = np.empty(p), np.empty((p, p)), np.empty((n_groups, p))
     for _ in range(_MAX_STEPS):
         bound = dual_value(A, tau, alpha, lin, q, lower, upper)
         if bound > best:
@@ -225,7 +230,10 @@ def solve_hinge_qp(A, tau, first, c, lin, q, lower, upper, theta, tol, slack, cu
                 mu += xi[g] * beta[g]
                 count += 1
         mu /= max(count, 1)
-        if best > cutoff or (value - best <= tol * abs(value) + slack and broken <= 1e-8):
+        allowed = tol * abs(value) + slack
+        if ease > 0.0:
+            allowed = max(allowed, ease * (cutoff - value))
+        if best > cutoff or (value - best <= allowed and broken <= 1e-8):
             break
         for l in range(p):
             residual[l] = q[l] * theta[l] + lin[l]
@@ -236,7 +244,10 @@ def solve_hinge_qp(A, tau, first, c, lin, q, lower, upper, theta, tol, slack, cu
             target_r[r] = 0.0
         for g in range(n_groups):
             target_g[g] = 0.0
-        _direction(A, first, c, q, alpha, s, xi, beta, gap, residual, target_r, target_g, dtheta, dalpha, ds, dxi)
+        _factor(A, first, c, q, alpha, s, xi, beta, pooled, H)
+        _direction(
+            A, first, c, H, pooled, alpha, s, xi, beta, gap, residual, target_r, target_g, dtheta, dalpha, ds, dxi
+        )
         primal, dual = _step_lengths(first, c, alpha, s, xi, beta, dalpha, ds, dxi)
         mu_affine = 0.0
         for g in range(n_groups):
@@ -254,7 +265,9 @@ def solve_hinge_qp(A, tau, first, c, lin, q, lower, upper, theta, tol, slack, cu
                 target_r[r] = sigma * mu - ds[r] * dalpha[r]
                 dbeta -= dalpha[r]
             target_g[g] = sigma * mu - dxi[g] * dbeta
-        _direction(A, first, c, q, alpha, s, xi, beta, gap, residual, target_r, target_g, dtheta, dalpha, ds, dxi)
+        _direction(
+            A, first, c, H, pooled, alpha, s, xi, beta, gap, residual, target_r, target_g, dtheta, dalpha, ds, dxi
+        )
         primal, dual = _step_lengths(first, c, alpha, s, xi, beta, dalpha, ds, dxi)
         primal *= 0.995
         dual *= 0.995

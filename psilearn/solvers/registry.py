@@ -30,6 +30,7 @@ SOLVERS: dict[str, tuple[str, str]] = {
     "mip": ("mip", "branch and bound; the proved global optimum of two-class problems"),
     "patterns": ("patterns", "branch and bound over who pays the cap; the proved global optimum of k-class problems"),
     "outer": ("outer", "outer approximation by vertex enumeration; global optima in few dimensions"),
+    "cones": ("cones", "branch and bound over cones of coefficients; global optima in few dimensions"),
 }
 
 #: Multiplications per iteration up to which the interior point is the machine for l1 penalties.
@@ -62,7 +63,7 @@ def solve(problem: Problem, solver: str, options: Options, start: Result | None 
         return module.solve(problem, options, start, finish=load("l1").solve)
     if solver == "columns":
         return module.solve(problem, options, start, inner=solve_convex)
-    if solver in ("mip", "outer", "patterns"):
+    if solver in ("mip", "outer", "patterns", "cones"):
         return _solve_globally(module, problem, options, start)
     return module.solve(problem, options, start)
 
