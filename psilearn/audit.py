@@ -182,8 +182,8 @@ def given_up(labels: Any, refused: Any) -> list[str]:
     classes, codes = np.unique(labels, return_inverse=True)
     counts, lost = np.bincount(codes), np.bincount(codes[np.asarray(refused)], minlength=classes.size)
     return [
-        f"refuses {lost[j]} of the {counts[j]} labels '{shown(classes[j], 40)}': it has given this class up, which says "
-        "little about the labels"
+        f"refuses {lost[j]} of the {counts[j]} labels '{shown(classes[j], 40)}': it has given this class up, which "
+        "says little about the labels"
         for j in np.flatnonzero(2 * lost > counts)
     ]
 

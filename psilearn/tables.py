@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import csv
 import difflib
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +24,10 @@ MISSING = ["", "NA", "N/A", "NaN", "nan", "null", "NULL", "?"]
 #: Names a target column goes by when the user does not name it.
 TARGET_NAMES = ("target", "label", "class", "y")
 ID_NAME = re.compile(r"(^|[ _.-])(id|ids|uuid|guid|index|key|nr|mrn|number|unnamed: 0)$", re.IGNORECASE)
+#: Dates as people type them: 2024-03-31, 31.03.2024, 3/31/24, each perhaps with a time.
+DATE = re.compile(r"\s*(\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.](\d{4}|\d{2}))([T ]\d{1,2}:\d{2}.*)?\s*")
+#: Lines that tell whether a file writes 0,5 for a half.
+DECIMAL_LINES = 50
 #: A category with more levels than this, most of them rare, is text.
 MAX_LEVELS = 50
 #: Fewer rows of a class than this cannot be split, tuned and tested.
@@ -83,17 +90,32 @@ def read_table(path: str | Path) -> pd.DataFrame:
 
 def _csv_chunks(path: Path, rows: int | None) -> Iterator[pd.DataFrame]:
     with pd.io.common.get_handle(path, "r", encoding="utf-8-sig", compression="infer") as handle:
-        first = next(iter(handle.handle), "")
-    if not str(first).strip():
+        first, *more = [str(line) for line in islice(handle.handle, DECIMAL_LINES)] or [""]
+    if not first.strip():
         raise TableError(f"'{shown(path.name)}' is empty.")
-    separator = max(",;\t|", key=str(first).count)
+    separator = max(",;\t|", key=first.count)
+    _refuse_twins(next(csv.reader([first], delimiter=separator)))
     options: dict[str, Any] = {
         "sep": separator, "keep_default_na": False, "na_values": MISSING, "encoding": "utf-8-sig", "low_memory": False,
+        "decimal": _decimal(more, separator),
     }  # fmt: skip
     if rows is None:
         yield pd.read_csv(path, **options)
     else:
         yield from pd.read_csv(path, chunksize=rows, **options)
+
+
+def _refuse_twins(names: Sequence[str]) -> None:
+    twins = [name for name, count in Counter(names).items() if count > 1 and name]
+    if twins:
+        raise TableError(f"Two columns are named {listed(twins)}.")
+
+
+def _decimal(lines: Sequence[str], separator: str) -> str:
+    """Return the decimal sign: a comma if cells like 0,5 occur and cells like 0.5 do not."""
+    cells = [cell.strip(' "\r\n') for line in lines for cell in line.split(separator)]
+    comma, point = (sum(bool(re.fullmatch(rf"-?\d+{sign}\d+", c)) for c in cells) for sign in (",", r"\."))
+    return "," if separator != "," and comma and not point else "."
 
 
 def _parquet_chunks(path: Path, rows: int | None) -> Iterator[pd.DataFrame]:
@@ -180,10 +202,7 @@ def understand(frame: pd.DataFrame, target: str | None = None, drop: Sequence[st
         Columns to leave out.
     """
     frame = frame.set_axis([str(c) for c in frame.columns], axis=1).reset_index(drop=True)
-    if frame.columns.has_duplicates:
-        raise TableError(
-            f"Two columns are named {listed(frame.columns[frame.columns.duplicated()].unique().tolist())}."
-        )
+    _refuse_twins(frame.columns.tolist())
     target = find_target(frame, target)
     for name in drop:
         find_target(frame, name)
@@ -210,6 +229,8 @@ def understand(frame: pd.DataFrame, target: str | None = None, drop: Sequence[st
 
 def _labels(column: pd.Series, notes: list[str]) -> pd.Series:
     """Return the labels as strings, rows without one dropped; the index tells which rows remain."""
+    if pd.api.types.is_float_dtype(column):
+        column = column.mask(column.isin([np.inf, -np.inf]))
     given = column.dropna()
     name = shown(column.name)
     if given.empty:
@@ -268,7 +289,7 @@ def _column(name: str, values: pd.Series, left_out: str | None) -> tuple[Column,
         return Column(name, "empty", missing, 0, "every cell is missing; left out."), values
     if levels == 1 and missing == 0:
         return Column(name, "constant", missing, 1, "every cell is the same; left out."), values
-    if pd.api.types.is_datetime64_any_dtype(values):
+    if pd.api.types.is_datetime64_any_dtype(values) or (not is_number and _are_dates(values)):
         return Column(name, "date", missing, levels, "holds dates, which are not used; left out."), values
     is_whole = is_number and bool(np.all(values.dropna() == np.round(values.dropna())))
     if n >= 20 and share > 0.95 and (not is_number or (is_whole and (ID_NAME.search(name) or _counts_up(values)))):
@@ -280,6 +301,11 @@ def _column(name: str, values: pd.Series, left_out: str | None) -> tuple[Column,
     if levels > MAX_LEVELS and share > 0.2:
         return Column(name, "text", missing, levels, f"holds {levels} different texts; left out."), values
     return Column(name, "category", missing, levels, note), values.astype("str").where(values.notna())
+
+
+def _are_dates(values: pd.Series) -> bool:
+    present = values.dropna().astype(str).unique()
+    return bool(np.mean([DATE.fullmatch(text) is not None for text in present]) > 0.95)
 
 
 def _counts_up(values: pd.Series) -> bool:

@@ -21,6 +21,13 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+#: Columns of the comparison, the terminal they need, and those a narrower one can do without.
+COLUMNS = (
+    "method", "test error", "95% interval", "coefs", "support", "suspects", "tuned", "seconds", "certified",
+)  # fmt: skip
+WIDE, WIDE_ONLY = 118, (3, 4, 6, 7)
+
+
 def console() -> Console:
     """Return a console on standard output; a pipe gets plain text, wide enough for the tables."""
     return Console(highlight=False, markup=False, width=None if sys.stdout.isatty() else 120)
@@ -65,15 +72,20 @@ def show_comparison(out: Console, comparison: Comparison) -> None:
     )
     flips = f"; {len(first.flipped)} training labels flipped ({100 * settings.flip:g}%)" if settings.flip else ""
     out.print(f"{how}{flips}; {first.X_train.shape[1]} features after encoding; seed {settings.seed}.\n")
-    table = Table(box=None, padding=(0, 1), header_style="bold")
-    table.add_column("method", no_wrap=True)
-    for name in ("test error", "95% interval", "coefs", "support", "suspects", "tuned", "seconds"):
-        table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("certified")
+    is_wide = out.width >= WIDE
+    shown_columns = [at for at in range(len(COLUMNS)) if is_wide or at not in WIDE_ONLY]
+    table = Table(box=None, padding=(0, 1) if is_wide else (0, 1, 0, 0), header_style="bold")
+    for at in shown_columns:
+        is_text = COLUMNS[at] in {"method", "certified"}
+        table.add_column(COLUMNS[at], justify="left" if is_text else "right", no_wrap=True)
     smallest = min((o.error for o in comparison.outcomes), default=0.0)
     for outcome in comparison.outcomes:
-        table.add_row(*_cells(comparison, outcome, outcome.error == smallest))
+        cells = _cells(comparison, outcome, outcome.error == smallest)
+        table.add_row(*(cells[at] for at in shown_columns))
     out.print(table)
+    if not is_wide:
+        left_out = ", ".join(COLUMNS[at] for at in WIDE_ONLY)
+        out.print(f"(a terminal {WIDE} columns wide also shows {left_out})")
     for outcome in comparison.outcomes:
         for note in outcome.notes:
             out.print(f"  • {outcome.method.label}: {note}.")

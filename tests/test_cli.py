@@ -80,6 +80,16 @@ def test_compare_in_a_terminal(csv):
     assert "\x1b[" in shown  # a terminal gets colour and a live bar
 
 
+def test_a_narrow_terminal_keeps_error_and_proof(csv):
+    arguments = ["--method", "truncated-adaptive", "--method", "l0-boost"]
+    status, shown = in_terminal("compare", csv, "--target", "outcome", *arguments, columns=80)
+    assert status == 0
+    assert "Truncated, adaptive l1" in shown
+    assert "95% interval" in shown
+    assert "local optimum" in shown
+    assert "also shows coefs" in shown
+
+
 def test_compare_in_a_pipe_is_plain(psilearn, csv):
     done = psilearn("compare", csv, "--target", "outcome", "--method", "svm-l1")
     assert done.returncode == 0

@@ -78,6 +78,7 @@ def test_arff_longer_than_the_reading_buffer(tmp_path):
         ("empty.csv", b"", "is empty"),
         ("header.csv", b"a,b,target\n", "has no rows"),
         ("latin.csv", "a,target\né,1\n".encode("latin-1"), "not UTF-8"),
+        ("twins.csv", b"a,a,target\n1,2,x\n", "Two columns are named 'a'"),
         ("ragged.csv", b"a,target\n1,2\n1,2,3\n", "could not be read"),
         ("not.parquet", b"hello", "could not be read"),
         ("not.arff", b"hello\n", "no @attribute"),
@@ -244,3 +245,32 @@ def test_encoder_names_what_is_wrong():
         encoder.transform(pd.DataFrame({"x": [1.0]}))
     with pytest.raises(TableError, match="held numbers in training"):
         encoder.transform(pd.DataFrame({"x": ["high"], "c": ["a"]}))
+
+
+@pytest.mark.parametrize(
+    ("text", "first"),
+    [
+        ("a;target\n0,5;x\n-1,25;y\n", 0.5),
+        ("a;target\n0.5;x\n-1.25;y\n", 0.5),
+        ("a,target\n0.5,x\n-1.25,y\n", 0.5),
+        ("a;target\n1,5;x\n1.5;y\n", "1,5"),  # both signs: nobody knows
+    ],
+)
+def test_decimal_comma(tmp_path, text, first):
+    (tmp_path / "t.csv").write_text(text)
+    assert read_table(tmp_path / "t.csv")["a"].iloc[0] == first
+
+
+@pytest.mark.parametrize("form", ["%Y-%m-%d", "%d.%m.%Y", "%m/%d/%y", "%Y-%m-%d %H:%M:%S"])
+def test_typed_dates_are_dates(form):
+    days = pd.date_range("2020-01-01", periods=40).strftime(form)
+    assert kinds(table(when=days, often=np.resize(days[:3], 40))) == {
+        "a": "number", "b": "number", "when": "date", "often": "date",
+    }  # fmt: skip
+
+
+def test_infinite_label_is_no_label():
+    frame = table(target=np.resize([1.0, 2.0, np.inf, -np.inf], 40))
+    understood = understand(frame)
+    assert understood.class_counts == {"1": 10, "2": 10}
+    assert any("20 of 40 rows have no label" in note for note in understood.notes)

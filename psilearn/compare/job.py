@@ -24,7 +24,6 @@ from .methods import METHODS, Context, Method
 from .tuning import Tuning, thin, tune
 from .warmup import warm_up
 
-
 #: Rows of the fit that tells how long a method without a time limit will take.
 PILOT_ROWS = 2000
 

@@ -32,7 +32,9 @@ def certified(model: Any) -> str:
 
 
 def _gap(gap: float) -> str:
-    return f"gap {gap:.0e}" if gap < 1e-3 else f"gap {100 * gap:.2g}%"
+    if gap < 1e-3:
+        return f"gap {gap:.0e}"
+    return f"gap {100 * gap:.2g}%" if gap < 0.0995 else f"gap {100 * gap:.0f}%"
 
 
 def n_nonzero(model: Any) -> int | None:

@@ -23,7 +23,8 @@ _CLAIMS = {
     Claim.CONVEX: "The problem is convex and the gap is recomputed by us from dual multipliers: no solution of this "
     "model is better by more than the gap.",
     Claim.GLOBAL: "The problem has many local optima; a search over all of them proves that none is better by more "
-    "than the gap.",
+    "than the gap. A large gap means that the search ran out of time: the solution is the best one found, and may or "
+    "may not be the best there is.",
     Claim.CRITICAL: "A local optimum: small changes cannot improve it, a better solution elsewhere is not excluded.",
     Claim.RESTRICTED: "The best solution of a restricted problem; the full problem may have a better one.",
     Claim.NONE: "Nothing is proved about this fit.",
@@ -97,7 +98,7 @@ def methods_section(comparison: Comparison) -> str:
     )
     return (
         flips
-        + table(head, rows, caption, (1, 4, 5, 6, 8), (3, 7))
+        + table(head, rows, caption, (1, 4, 5, 6, 8), (3, 7, 9))
         + "".join(f'<p class="note">{n}</p>' for n in notes)
         + caution
         + f"<details><summary>What the methods are</summary><dl>{says}</dl></details>"
