@@ -423,6 +423,24 @@ def test_verdict_follows_the_figures():
     assert words([]).startswith("Not computed")
 
 
+def test_large_standard_errors_give_no_verdict():
+    figures = [Published({"C": 1.0}, f"m{i}", 0.5) for i in range(20)]
+    experiment = toys.svm.__class__(**{**vars(toys.svm), "published": figures, "reasons": ()})
+
+    def words(n, sd, part=0.5):
+        means = [part, *([0.5] * 19)]
+        cells = [Cell({"C": 1.0}, f"m{i}", n, mean, sd) for i, mean in enumerate(means)]
+        summary = Summary("toy/svm", cells, replications=n)
+        rows = compare(experiment, summary)
+        return verdict(experiment, summary, rows)[0], rows[0]
+
+    said, row = words(2, 0.01)
+    assert said.startswith("No verdict: standard errors are so large")
+    # the difference that is called unseen is the one at which z reaches three
+    assert abs(words(2, 0.01, 0.5 + 1.001 * row.unseen)[1].z) > 3.0 > abs(words(2, 0.01, 0.5 + 0.999 * row.unseen)[1].z)
+    assert words(8, 0.01)[0].startswith("Reproduces: all 20")
+
+
 @pytest.mark.parametrize(
     ("mean", "se", "word"),
     [(0.1, 0.01, "holds"), (-0.1, 0.01, "the opposite"), (0.01, 0.01, "not decided"), (0.1, None, "not judged")],

@@ -19,6 +19,8 @@ LIMIT = 3.0
 EXCEPTIONS = 0.1
 """Up to this share of parting figures a table still counts as reproduced, with exceptions."""
 
+BLIND = 0.5
+"""There is no verdict when half of the figures could differ by more than this share of their size unseen."""
 
 ENOUGH = 9
 """With fewer degrees of freedom, replications that are all equal do not prove that there is no spread."""
@@ -28,7 +30,8 @@ ENOUGH = 9
 class Row:
     """One figure of a table, published and ours.
 
-    ``z`` is the difference in standard errors of both sides together, None where it cannot be judged.
+    ``z`` is the difference in standard errors of both sides together, None where it cannot be judged; ``unseen`` is
+    the difference at which the figure would part.
     """
 
     settings: dict[str, Any]
@@ -37,6 +40,7 @@ class Row:
     ours: float | None
     se: float | None
     z: float | None
+    unseen: float | None
     n: int
 
     @property
@@ -56,35 +60,38 @@ def compare(experiment: Experiment, summary: Summary) -> list[Row]:
 def _row(published: Published, cell: Cell | None, experiment: Experiment) -> Row:
     settings = dict(published.settings)
     if cell is None or cell.mean is None:
-        return Row(settings, published.measure, published.value, None, None, None, 0)
+        return Row(settings, published.measure, published.value, None, None, None, None, 0)
     se = None if cell.sd is None else cell.sd / math.sqrt(cell.n)
-    return Row(settings, published.measure, published.value, cell.mean, se, _z(published, cell, experiment), cell.n)
+    z, unseen = _distance(published, cell, experiment)
+    return Row(settings, published.measure, published.value, cell.mean, se, z, unseen, cell.n)
 
 
-def _z(published: Published, cell: Cell, experiment: Experiment) -> float | None:
-    """Two-sample t statistic with the spreads of both sides pooled, as the normal deviate of the same probability.
+def _distance(published: Published, cell: Cell, experiment: Experiment) -> tuple[float | None, float | None]:
+    """Return z and the difference at which |z| would be `LIMIT`.
 
-    The rounding of the printed figure counts as an error of its own.
+    z is the two-sample t statistic with the spreads of both sides pooled, as the normal deviate of the same
+    probability. The rounding of the printed figure counts as an error of its own.
     Where the paper prints no spread, ours stands in for it; with few replications the t distribution then has few
     degrees of freedom and even a large statistic says little.
     """
     if published.value is None:
-        return None
+        return None, None
     gap, unit = cell.mean - published.value, printed_unit(experiment, published.measure)
     if experiment.deterministic:
-        return _constant(gap, unit)
+        return _constant(gap, unit), unit / 2.0
     printed_n = experiment.printed_from or experiment.replications
     printed_sd = published.sd if published.se is None else published.se * math.sqrt(printed_n)
     weights = [(cell.n - 1, cell.sd), (printed_n - 1, printed_sd)]
     known = [(df, sd) for df, sd in weights if df > 0 and sd is not None]
     df = sum(df for df, _ in known)
     if df == 0:
-        return None
+        return None, None
     pooled = math.sqrt(sum(df * sd**2 for df, sd in known) / df)
     if pooled == 0.0:
-        return _constant(gap, unit) if df >= ENOUGH or abs(gap) <= unit / 2.0 else None
+        return (_constant(gap, unit) if df >= ENOUGH or abs(gap) <= unit / 2.0 else None), None
     rounding = unit / math.sqrt(12.0)
-    return normal_deviate(gap / math.hypot(pooled * math.sqrt(1.0 / cell.n + 1.0 / printed_n), rounding), df)
+    scale = math.hypot(pooled * math.sqrt(1.0 / cell.n + 1.0 / printed_n), rounding)
+    return normal_deviate(gap / scale, df), scale * float(stats.t.isf(stats.norm.sf(LIMIT), df))
 
 
 def _constant(gap: float, unit: float) -> float:
@@ -148,8 +155,8 @@ def reasons(experiment: Experiment, rows: list[Row]) -> list[str]:
 
 
 def blind_spot(rows: list[Row]) -> float | None:
-    """Return the relative difference that would go unseen in half of the judged figures, for lack of replications."""
-    unseen = [LIMIT * row.se / abs(row.published) for row in rows if row.z is not None and row.se and row.published]
+    """Return the relative difference that would go unseen in half of the judged figures."""
+    unseen = [row.unseen / abs(row.published) for row in rows if row.unseen is not None and row.published]
     return float(np.median(unseen)) if unseen else None
 
 
@@ -173,6 +180,9 @@ def _headline(experiment: Experiment, summary: Summary, rows: list[Row]) -> str:
         return "No verdict: one replication, as shown here, has no standard error."
     parting = [row for row in judged if row.parts]
     total = len(judged)
+    unseen = blind_spot(rows)
+    if len(parting) <= EXCEPTIONS * total and unseen is not None and unseen > BLIND:
+        return f"No verdict: standard errors are so large that half of the figures could differ by {unseen:.0%} unseen."
     if not parting:
         if experiment.deterministic:
             return f"Reproduces: all {total} figures equal the published ones."

@@ -107,6 +107,7 @@ def _entry(experiment: Experiment, folder: Path) -> _Entry:
 
 def in_short(entries: Sequence[_Entry]) -> str:
     """Say in plain words what came of a paper: its numbers, where they part, and its claims."""
+    entries = [entry for entry in entries if not entry.verdict.startswith("No verdict:")]
     judged = [row for entry in entries for row in entry.rows if row.z is not None]
     if not judged:
         return "No number could be judged." if any(entry.summary for entry in entries) else NOT_COMPUTED

@@ -192,8 +192,8 @@ def _draw_tradeoff(summary: Summary) -> Any:
         for method, marker in (("l0", "o"), ("lp", "x")):
             axis.plot(*_points(summary, method, order, "rules", "accuracy"), marker, label=NAMES[method])
         axis.set(title=f"K = {order}", xlabel="number of rules")
-        axis.legend()
     axes[0, 0].set(ylabel="accuracy")
+    d.legend_below(figure, axes[0, 0])
     axes[0, 1].sharey(axes[0, 0])
     return figure
 

@@ -70,9 +70,15 @@ def _table3() -> list[Published]:
         setting = {"r": float(r), **DESIGN}
         printed += _pairs(numbers[:4], setting, [f"{method} correct zeros", f"{method} correct nonzeros"])
         for j, count in enumerate(numbers[4:9], start=1):
-            printed.append(Published(setting, f"{method} selects {j}", float(count)))
+            printed.append(Published(setting, f"{method} selects {j}", float(count), sd=_binomial_sd(float(count))))
         printed.append(Published(setting, f"{method} others", float(numbers[9])))
     return printed
+
+
+def _binomial_sd(count: float) -> float:
+    """Return the standard deviation of a single simulation, written as out of 20, that a count implies."""
+    share = count / SIMULATIONS
+    return SIMULATIONS * (share * (1.0 - share) * SIMULATIONS / (SIMULATIONS - 1)) ** 0.5
 
 
 def _table4() -> list[Published]:
