@@ -299,18 +299,29 @@ def bound_cell(
                 A[n_rows + p, l] -= B[j, l]
             lower[l] = min(lower[l], V[j, l])
             upper[l] = max(upper[l], V[j, l])
-    for l in range(p):
-        theta[l] = 0.0
-        for j in range(1, p + 1):
-            theta[l] += V[j, l] / (p + 1)
-    _, alpha = solve_hinge_qp(A, tau, every, price, np.zeros(p), q, lower, upper, theta, 0.0, tol, cutoff - constant, EASE)
-    bound = constant + bound_at_vertices(V, H, alpha[:n_rows], q, _touch(A, alpha, q, lower, upper))
-    if bound < cutoff:
-        weight = np.zeros(p + 1)
+    bound = -np.inf
+    weight = np.empty(p + 1)
+    for attempt in range(2):  # roughly, and once more in earnest if that shows no place to split
+        for l in range(p):
+            theta[l] = 0.0
+            for j in range(1, p + 1):
+                theta[l] += V[j, l] / (p + 1)
+        ease = EASE if attempt == 0 else 0.0
+        _, alpha = solve_hinge_qp(
+            A, tau, every, price, np.zeros(p), q, lower, upper, theta, 0.0, tol, cutoff - constant, ease
+        )
+        touch = _touch(A, alpha, q, lower, upper)
+        bound = max(bound, constant + bound_at_vertices(V, H, alpha[:n_rows], q, touch))
+        if bound >= cutoff:
+            return bound
+        weight[:] = 1e-3 * attempt
         for j in range(p):
+            total = 0.0
             for l in range(p):
-                weight[j + 1] += B[j, l] * theta[l]
-            weight[j + 1] = max(weight[j + 1], 0.0)
+                total += B[j, l] * theta[l]
+            weight[j + 1] = max(weight[j + 1], total)
         _best_split(above, alpha[:n_rows], weight, split)
-        split[3] = _objective(rows, cost, kinks, slopes, cap, hinge_rows, hinge_cost, q, theta)
+        if split[0] > 0.0:
+            break
+    split[3] = _objective(rows, cost, kinks, slopes, cap, hinge_rows, hinge_cost, q, theta)
     return bound

@@ -164,11 +164,11 @@ class _Search:
             self.value * (1 + 1e-9), cutoff, tol, theta, split,
         )  # fmt: skip
         bound = max(bound - _ROUNDING * self.value, inherited)
-        if bound >= cutoff or split[0] < 0:
+        if bound < cutoff and split[0] >= 0:
+            heapq.heappush(self.heap, _Cone(bound, next(self.numbers), V, split))
+        else:
             self.closed = min(self.closed, bound)
-            return
-        heapq.heappush(self.heap, _Cone(bound, next(self.numbers), V, split))
-        if split[3] < 1.02 * self.value or self.n_cells < 64 or self.n_cells % 64 == 0:
+        if bound < cutoff and (split[3] < 1.02 * self.value or self.n_cells % 64 == 1):
             self._offer(theta)
 
     def _offer(self, theta: Array) -> None:

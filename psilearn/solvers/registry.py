@@ -41,6 +41,9 @@ MANY_FEATURES = 500
 #: so that a fit can be repeated exactly; and the largest sample it tries.
 EXACT_WORK, EXACT_SAMPLES = 4e6, 2000
 
+#: Largest (k - 1)(d + 1) for which "auto" takes the search over cones, and the one over vertices.
+CONES_DIMENSION, VERTICES_DIMENSION = 6, 4
+
 
 def load(name: str) -> ModuleType:
     """Import a solver by name; an unknown name raises ValueError and lists the known ones."""
@@ -108,6 +111,21 @@ def choose_convex(problem: Problem) -> str:
     return "l1" if work <= INTERIOR_WORK else "bundle"
 
 
+def choose_exact(problem: Problem) -> str:
+    """Return the name of the exact solver for a truncated problem: the fastest to a proof that takes it, by measurement.
+
+    Cones beat vertices and patterns wherever they apply; vertices are the better choice than patterns in the fewest
+    dimensions only (docs/outer.md has the figures).
+    """
+    if problem.n_classes == 2:
+        return "mip"
+    dimension = (problem.n_classes - 1) * (problem.space.dim + 1)
+    for name, most in (("cones", CONES_DIMENSION), ("outer", VERTICES_DIMENSION)):
+        if dimension <= most and load(name).refuses(problem) is None:
+            return name
+    return "patterns"
+
+
 def descend(problem: Problem, options: Options, start: Result | None = None) -> Result:
     """Return the d.c. algorithm's end point; for a loss that jumps, that of its continuous surrogate, re-evaluated."""
     surrogate = replace(problem, loss=problem.loss.continuous_surrogate)
@@ -129,7 +147,7 @@ def solve_nonconvex(problem: Problem, options: Options, start: Result | None = N
     clock = Clock(options.time_limit)
     found = descend(problem, options, start)
     is_unlimited = math.isinf(options.time_limit)
-    exact_solver = "mip" if problem.n_classes == 2 else "patterns"
+    exact_solver = choose_exact(problem)
     if problem.loss.is_continuous and is_unlimited:
         return found
     if problem.n > EXACT_SAMPLES or load(exact_solver).refuses(problem) is not None:
@@ -145,4 +163,4 @@ def solve_nonconvex(problem: Problem, options: Options, start: Result | None = N
     return replace(found, lower_bound=exact.lower_bound, history=[*found.history, *exact.history])
 
 
-__all__ = ["SOLVERS", "choose_convex", "descend", "load", "solve", "solve_convex", "solve_nonconvex"]
+__all__ = ["SOLVERS", "choose_convex", "choose_exact", "descend", "load", "solve", "solve_convex", "solve_nonconvex"]

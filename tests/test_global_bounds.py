@@ -1,0 +1,95 @@
+"""Bounds of the global solvers on thousands of tiny instances: no bound may exceed anything that was ever found."""
+
+import numpy as np
+import pytest
+
+from psilearn.losses import Psi, TruncatedHinge, TruncatedReject
+from psilearn.penalties import Penalty
+from psilearn.problem import Problem
+from psilearn.result import Status
+from psilearn.solvers import cones, outer, patterns, registry
+from psilearn.solvers.base import Options
+from psilearn.spaces import LinearSpace
+
+LOSSES = [Psi(2.0), TruncatedHinge(0.0), TruncatedHinge(-0.5), TruncatedReject(0.2, -1.0)]
+GAP = 1e-3
+
+
+def instance(rng, k, d, kind):
+    """Random tiny data of one kind; C over five orders of magnitude."""
+    n = int(rng.integers(3, 7))
+    X = rng.normal(size=(n, d))
+    if kind == "grid":  # duplicated and contradictory points, parallel cuts
+        X = np.round(X)
+    elif kind == "collinear":
+        X = rng.normal(size=(n, 1)) * rng.normal(size=d) + rng.normal(size=d)
+    elif kind == "huge":
+        X *= 1e4
+    elif kind == "tiny":
+        X *= 1e-4
+    y = rng.integers(0, k, n).astype(np.intp)
+    weights = rng.choice([0.5, 1.0, 2.0], n)
+    loss = LOSSES[int(rng.integers(len(LOSSES)))]
+    return Problem(LinearSpace(X), y, k, loss, Penalty(l2=1.0), 10.0 ** rng.uniform(-2, 3), weights)
+
+
+def sampled_minimum(problem, rng):
+    """Best objective of random directions in many lengths."""
+    m, d = problem.n_functions, problem.space.dim
+    size = 1.0 / np.abs(problem.space.X).max(initial=1e-12)
+    best = np.inf
+    for length in 10.0 ** np.linspace(-2, 2, 5):
+        W, b = rng.normal(size=(m, d)) * length * size, rng.normal(size=m) * length
+        if m > 1:
+            W, b = W - W.mean(axis=0), b - b.mean()
+        best = min(best, problem.value(W, b))
+    return best
+
+
+@pytest.mark.parametrize("kind", ["plain", "grid", "collinear", "huge", "tiny"])
+@pytest.mark.parametrize(("k", "d", "count"), [(2, 1, 250), (2, 2, 120), (3, 1, 30)])
+def test_no_bound_exceeds_what_was_found(k, d, count, kind):
+    rng = np.random.default_rng([k, d, len(kind)])
+    for _ in range(count):
+        problem = instance(rng, k, d, kind)
+        solvers = [s for s in (outer, patterns, cones) if s.refuses(problem) is None]
+        results = [s.solve(problem, Options(gap_tol=GAP)) for s in solvers]
+        least = min(sampled_minimum(problem, rng), *(result.objective for result in results))
+        for result in results:
+            assert result.status is Status.OPTIMAL
+            assert result.lower_bound <= least + 1e-7 * problem.zero_value
+            assert result.objective <= least + 2 * GAP * least + 1e-7 * problem.zero_value
+            assert result.objective == problem.value(result.coef, result.intercept)
+
+
+@pytest.mark.parametrize(
+    ("k", "d", "loss", "name"),
+    [
+        (2, 3, Psi(2.0), "mip"),
+        (3, 1, Psi(2.0), "cones"),
+        (4, 1, Psi(2.0), "cones"),
+        (3, 5, Psi(2.0), "patterns"),
+        (3, 1, TruncatedHinge(-0.5), "outer"),
+        (3, 2, TruncatedHinge(-0.5), "patterns"),
+        (3, 1, Psi(1.0), "patterns"),
+    ],
+)
+def test_auto_takes_the_fastest_that_certifies(k, d, loss, name):
+    problem = nine_points(k, d, loss)
+    assert registry.choose_exact(problem) == name
+    assert registry.load(name).refuses(problem) is None
+
+
+@pytest.mark.parametrize("loss", [Psi(2.0), TruncatedHinge(-0.5)], ids=repr)
+def test_auto_with_a_time_limit_proves_small_problems(loss):
+    problem = nine_points(3, 1, loss)
+    result = registry.solve(problem, "auto", Options(gap_tol=GAP, time_limit=1000.0))
+    assert result.status is Status.OPTIMAL
+    assert result.gap <= GAP * (1 + 1e-6)
+    assert result.lower_bound <= patterns.solve(problem, Options(gap_tol=GAP)).objective
+
+
+def nine_points(k, d, loss):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(9, d)), np.arange(9, dtype=np.intp) % k
+    return Problem(LinearSpace(X), y, k, loss, Penalty(l2=1.0), 1.0, np.ones(9))
