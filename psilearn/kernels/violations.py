@@ -1,16 +1,10 @@
 """Search over the sets of violated samples, for losses that are zero from t on and cap below.
 
-A state is a set R of samples left out. Its point solves the lifted hard margin f(N \\ R) of :mod:`.lifted`, and its
-children leave out one more of the samples that are tight there. The states that matter are those whose point strictly
-satisfies no sample of R; there are at most about (k + d + 2 over k) with |R| <= k, whatever n (Matousek, On geometric
-optimization with few violated constraints, 1995). :mod:`psilearn.solvers.violations` proves that no optimum is missed.
-
-Bounds come from packings: disjoint sets S_1, S_2, ... outside R. A solution with penalty p leaves out a member of each
-set with conv(S_j) > p, so every solution that leaves out R costs at least
-
-    cost(R) + min_p ( p + sum_{j : conv(S_j) > p}  smallest cost in S_j ).
-
-Children inherit the packing but for the set they hit. Values conv(S_j) are those of dual feasible points.
+A state is a set R of samples left out; its point solves the lifted hard margin f(N \\ R) of :mod:`.lifted`. Its children
+leave out one more sample, in one of two ways that both reach every optimum (proofs in
+:mod:`psilearn.solvers.violations`): *proper* states are remembered, and dropped if their point strictly satisfies a
+sample of R; *exclusive* children keep the samples that their elder sisters leave out. Bounds are those of
+:mod:`.packing`, and the state with the smallest bound comes first.
 """
 
 from __future__ import annotations
@@ -21,12 +15,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .lifted import ABSENT, WATCHED, append, copy_spot, descend, forget_members, lift, measure, proved_value, remove
+from .packing import extend, keep, pack_around, packing_bound, repack, set_tolls
 from .pieces import FREE, inner, kernel
 from .tree import FEASIBLE, ROUNDING, offer, pop, push
 
 #: Slack from which on a sample counts as strictly satisfied, and up to which as tight (data have unit size).
 SATISFIED, NEAR = 1e-7, 1e-8
-STATES, SOLVES, STALLS, EXPANDED = 0, 1, 2, 3
+STATES, CHILDREN, STALLS = 0, 1, 2
+#: Part of the incumbent value by which one more sample left out comes first among equal bounds.
+_TRIFLE = 1e-12
+_ROUNDS = 3
 
 
 class Seen(NamedTuple):
@@ -39,32 +37,34 @@ class Seen(NamedTuple):
 
 
 class States(NamedTuple):
-    """Open states: a heap of slots, and the slots' contents.
+    """Open states: a heap of slots ordered by bound (less a trifle for depth), and the slots' contents.
 
-    ``bound`` orders the heap: the proved bound less a trifle for depth. ``label`` says which set of the packing a
-    sample belongs to (from 1), ``worth`` and ``toll`` are the conv value and the smallest cost of each set.
+    ``paid`` is the cost of the samples left out, ``members`` the tight rows of the point, the rest is the packing.
     """
 
     heap: NDArray[np.int64]
     spare: NDArray[np.int64]
     sizes: NDArray[np.int64]
     bound: NDArray[np.float64]
-    seen: NDArray[np.int64]
     paid: NDArray[np.float64]
-    members: NDArray[np.int16]
-    n_members: NDArray[np.int16]
+    members: NDArray[np.int32]
+    n_members: NDArray[np.int64]
+    out: NDArray[np.uint64]
+    kept: NDArray[np.uint64]
     label: NDArray[np.uint8]
     worth: NDArray[np.float32]
     n_sets: NDArray[np.int64]
 
 
 class Desk(NamedTuple):
-    """Scratch memory: the state at hand, its packing, and what a child needs."""
+    """Scratch memory: the set at hand, the samples to branch on with their values and members, a point."""
 
     bits: NDArray[np.uint64]
-    label: NDArray[np.uint8]
-    worth: NDArray[np.float32]
-    toll: NDArray[np.float64]
+    who: NDArray[np.int64]
+    value: NDArray[np.float64]
+    bound: NDArray[np.float64]
+    members: NDArray[np.int32]
+    n_members: NDArray[np.int64]
     w: NDArray[np.float64]
     u: NDArray[np.float64]
 
@@ -80,8 +80,12 @@ def _flip(bits, i):
 
 
 @inner
-def remember(seen, key, bits):
-    """Index of a set that is new and now remembered, -1 if it was known."""
+def _is_new(seen, keys, bits):
+    """Whether a set is met for the first time; it is remembered."""
+    key = np.uint64(0)
+    for i in range(keys.size):
+        if _has(bits, i):
+            key ^= keys[i]
     mask = seen.table.size - 1
     at = np.int64(key & np.uint64(mask))
     while seen.table[at] != 0:
@@ -92,7 +96,7 @@ def remember(seen, key, bits):
                 if seen.bits[other, k] != bits[k]:
                     same = False
             if same:
-                return -1
+                return False
         at = (at + 1) & mask
     index = seen.count[0]
     seen.count[0] += 1
@@ -100,7 +104,7 @@ def remember(seen, key, bits):
     seen.keys[index] = key
     for k in range(bits.size):
         seen.bits[index, k] = bits[k]
-    return index
+    return True
 
 
 @kernel
@@ -115,26 +119,9 @@ def rehash(seen):
 
 
 @inner
-def packing_bound(worth, toll, n_sets, without, ceiling):
-    """Least p + sum of the tolls of the sets worth more than p; set ``without`` does not count."""
-    total = 0.0
-    for j in range(n_sets):
-        if j != without:
-            total += toll[j]
-    for j in range(n_sets):
-        if j != without and worth[j] < ceiling:
-            value = np.float64(worth[j])
-            for l in range(n_sets):
-                if l != without and worth[l] > worth[j]:
-                    value += toll[l]
-            total = min(total, value)
-    return total
-
-
-@inner
 def offer_point(model, lifted, spot, best, desk):
     """Offer (w, b) of a point as incumbent; returns its value."""
-    d, n = model.a.shape[1], model.y.size
+    n, d = model.a.shape
     s = spot.x[d + 1]
     value = 0.0
     for f in range(d):
@@ -152,177 +139,245 @@ def offer_point(model, lifted, spot, best, desk):
 
 
 @inner
-def load(lifted, spot, members, n_members):
-    """Restore the optimal point of a state from its members (roles of the absent are set)."""
-    forget_members(spot)
-    for k in range(spot.x.size):
-        spot.x[k] = 0.0
+def _open(states, bound, rank, paid, members, n_members, bits, packing, n_sets, hit):
+    """Push the state that leaves out ``bits``; its packing is the one at hand without set ``hit`` (-1: none)."""
+    slot = push(states, bound - rank)
+    states.paid[slot], states.n_members[slot] = paid, n_members
     for k in range(n_members):
-        append(lifted, spot, members[k])
-    measure(lifted, spot)
-    return descend(lifted, spot, 100)
+        states.members[slot, k] = members[k]
+    for k in range(bits.size):
+        states.out[slot, k] = bits[k]
+        states.kept[slot, k] = 0
+    last = n_sets - 1 if hit >= 0 else n_sets
+    for j in range(n_sets):
+        states.worth[slot, j] = packing.worth[j]
+    if hit >= 0:
+        states.worth[slot, hit] = packing.worth[last]
+    for i in range(packing.label.size):
+        label = packing.label[i]
+        if hit >= 0 and label == hit + 1:
+            label = 0
+        elif hit >= 0 and label == n_sets:
+            label = hit + 1
+        states.label[slot, i] = label
+        if packing.kept[i]:
+            _flip(states.kept[slot], i)
+    states.n_sets[slot] = last
 
 
 @inner
-def _extend_packing(model, lifted, spot, second, desk, n_sets, ceiling):
-    """Add disjoint sets from samples of no set while that raises the bound; returns their number."""
-    n = model.y.size
-    copy_spot(spot, second)
+def _take(lifted, states, slot, spot, packing, desk):
+    """Restore a state's point and packing; returns (whether the point is optimal, number of samples left out)."""
+    n = packing.label.size
+    depth = 0
+    for k in range(desk.bits.size):
+        desk.bits[k] = states.out[slot, k]
     for i in range(n):
-        if desk.label[i] > 0 and second.role[i] == WATCHED:
-            second.role[i] = ABSENT
-    for k in range(second.size[0] - 1, -1, -1):
-        if second.members[k] < n and desk.label[second.members[k]] > 0:
-            remove(second, k, ABSENT)
-    before = packing_bound(desk.worth, desk.toll, n_sets, -1, ceiling)
-    while n_sets < desk.worth.size and before < ceiling:
-        if not descend(lifted, second, 50 * second.x.size):
+        packing.label[i] = states.label[slot, i]
+        packing.kept[i] = 1 if _has(states.kept[slot], i) else 0
+        spot.role[i] = WATCHED
+        if _has(desk.bits, i):
+            spot.role[i] = ABSENT
+            depth += 1
+    for j in range(states.n_sets[slot]):
+        packing.worth[j] = states.worth[slot, j]
+    spot.role[n] = WATCHED
+    spot.size[0] = 0
+    forget_members(spot)
+    for k in range(spot.x.size):
+        spot.x[k] = 0.0
+    for k in range(states.n_members[slot]):
+        append(lifted, spot, states.members[slot, k])
+    measure(lifted, spot)
+    return descend(lifted, spot, 100), depth
+
+
+@inner
+def _improve_packing(price, lifted, spot, second, packing, n_sets, paid, target, ceiling, anew):
+    """Extend the packing and keep samples in turns; returns the number of sets."""
+    set_tolls(price, packing, n_sets)
+    for round in range(_ROUNDS):
+        if round > 0 and anew:
+            n_sets = repack(price, lifted, spot, second, packing, n_sets, ceiling)
+        n_sets = extend(price, lifted, spot, second, packing, n_sets, ceiling)
+        if paid + packing_bound(packing, n_sets, -1, ceiling) >= target:
             break
-        value = proved_value(lifted, second, desk.w) * (1.0 - 1e-6)
-        toll = np.inf
-        for k in range(second.size[0]):
-            i = second.members[k]
-            if i < n and model.given[i] == FREE:
-                toll = min(toll, model.cost[i] * model.cap)
-        desk.worth[n_sets], desk.toll[n_sets] = min(value, 2.0 * ceiling), toll
-        after = packing_bound(desk.worth, desk.toll, n_sets + 1, -1, ceiling)
-        if not after > before:
+        if keep(price, spot, packing, n_sets, paid, target, ceiling) == 0:
             break
-        n_sets += 1
-        before = after
-        for k in range(second.size[0] - 1, -1, -1):
-            i = second.members[k]
-            if i < n:
-                desk.label[i] = n_sets
-                remove(second, k, ABSENT)
+        set_tolls(price, packing, n_sets)
     return n_sets
 
 
 @inner
-def _tolls(model, desk, n_sets):
+def _choose(price, spot, packing, n_sets, desk, paid, target, exclusive):
+    """Write the samples to branch on: the tight ones, or a smaller set of the packing; returns how many."""
+    n = price.size
+    count, least = 0, np.inf
+    for i in range(n):
+        if spot.role[i] != ABSENT and not packing.kept[i]:
+            least = min(least, price[i])
+            if spot.slack[i] <= NEAR:
+                desk.who[count] = i
+                count += 1
+    if not exclusive:
+        return count
+    fewest, which = count, -1
     for j in range(n_sets):
-        desk.toll[j] = np.inf
-    for i in range(model.y.size):
-        j = desk.label[i]
-        if j > 0 and model.given[i] == FREE:
-            desk.toll[j - 1] = min(desk.toll[j - 1], model.cost[i] * model.cap)
+        if paid + least + packing.worth[j] >= target:
+            free = 0
+            for i in range(n):
+                if packing.label[i] == j + 1:
+                    free += 1
+            if free < fewest:
+                fewest, which = free, j
+    if which >= 0:
+        count = 0
+        for i in range(n):
+            if packing.label[i] == which + 1:
+                desk.who[count] = i
+                count += 1
+    return count
 
 
 @inner
-def _open(states, bound, depth_bonus, index, paid, spot, desk, n_sets, dropped):
-    """Push a state whose packing is the desk's without set ``dropped`` (-1: none)."""
-    slot = push(states, bound - depth_bonus)
-    states.seen[slot], states.paid[slot] = index, paid
-    states.n_members[slot] = spot.size[0]
-    for k in range(spot.size[0]):
-        states.members[slot, k] = spot.members[k]
-    label, last = states.label[slot], n_sets
-    for j in range(n_sets):
-        states.worth[slot, j] = desk.worth[j]
-    for i in range(label.size):
-        label[i] = desk.label[i]
-    if dropped >= 0:
-        last = n_sets - 1
-        states.worth[slot, dropped] = desk.worth[last]
-        for i in range(label.size):
-            if label[i] == dropped + 1:
-                label[i] = 0
-            elif label[i] == n_sets:
-                label[i] = dropped + 1
-    states.n_sets[slot] = last
+def _solve_child(model, lifted, spot, child, best, desk, h, c):
+    """Leave out h: write f and the members; returns 0, 1 if a sample left out is strictly satisfied, 2 if stalled."""
+    n, d = model.a.shape
+    copy_spot(spot, child)
+    for k in range(child.size[0] - 1, -1, -1):
+        if child.members[k] == h:
+            remove(child, k, ABSENT)
+    child.role[h] = ABSENT
+    if not descend(lifted, child, 50 * (d + 2)):
+        return 2
+    offer_point(model, lifted, child, best, desk)
+    desk.value[c] = lifted.price * child.x[d + 1]
+    for f in range(d):
+        desk.value[c] += 0.5 * child.x[f] * child.x[f]
+    desk.n_members[c] = child.size[0]
+    for k in range(child.size[0]):
+        desk.members[c, k] = child.members[k]
+    for i in range(n):
+        if child.role[i] == ABSENT and child.slack[i] > SATISFIED:
+            return 1
+    return 0
+
+
+@inner
+def _expand(model, price, lifted, keys, seen, states, best, spot, child, packing, desk, counters, goal, state, exclusive):
+    """Open the children of the state at hand, those whose absence lowers f most first."""
+    target, trifle = goal
+    bound, paid, n_sets, depth = state
+    ceiling = best.value[0]
+    count = _choose(price, spot, packing, n_sets, desk, paid, target, exclusive)
+    for c in range(count):
+        h = desk.who[c]
+        cost = paid + price[h]
+        desk.bound[c] = max(bound, cost + packing_bound(packing, n_sets, np.int64(packing.label[h]) - 1, ceiling))
+        desk.value[c] = np.inf
+        if desk.bound[c] >= target:
+            packing.floor[0] = min(packing.floor[0], desk.bound[c])
+            continue
+        if not exclusive:
+            _flip(desk.bits, h)
+            new = _is_new(seen, keys, desk.bits)
+            _flip(desk.bits, h)
+            if not new:
+                continue
+        counters[CHILDREN] += 1
+        flag = _solve_child(model, lifted, spot, child, best, desk, h, c)
+        if flag == 2:
+            counters[STALLS] += 1
+            packing.floor[0] = min(packing.floor[0], desk.bound[c])
+            desk.value[c] = np.inf
+        elif flag == 1 and not exclusive:
+            desk.value[c] = np.inf
+    order = np.argsort(desk.value[:count])
+    for c in range(count):
+        if exclusive and desk.value[c] == np.inf:
+            packing.kept[desk.who[c]] = 1
+            packing.label[desk.who[c]] = 0
+    for c in order:
+        h = desk.who[c]
+        if desk.value[c] < np.inf:
+            _flip(desk.bits, h)
+            _open(
+                states, desk.bound[c], trifle * (depth + 1), paid + price[h], desk.members[c], desk.n_members[c],
+                desk.bits, packing, n_sets, np.int64(packing.label[h]) - 1,
+            )  # fmt: skip
+            _flip(desk.bits, h)
+        if exclusive:
+            packing.kept[h] = 1
+            packing.label[h] = 0
 
 
 @kernel
-def advance(model, lifted, keys, seen, states, best, spot, child, second, desk, counters, gap_tol, n_solves):
-    """Expand states, smallest bound first, for about ``n_solves`` children; fewer if states or memory end."""
+def advance(
+    model, price, lifted, keys, seen, states, best, spot, child, second, packing, desk, counters, gap_tol, n_children,
+    exclusive,
+):  # fmt: skip
+    """Expand states, smallest bound first, for about ``n_children`` children; fewer if states or memory end."""
     n, d = model.a.shape
-    end = counters[SOLVES] + n_solves
-    while counters[SOLVES] < end:
-        if states.sizes[0] == 0 or states.sizes[1] < n + 4 or seen.count[0] + n + 4 > seen.keys.size:
+    end = counters[CHILDREN] + n_children
+    while counters[CHILDREN] < end and states.sizes[0] > 0:
+        if states.sizes[1] < n + 4 or seen.count[0] + n + 4 > seen.keys.size:
             return
         penalty = 0.0
         for f in range(d):
             penalty += 0.5 * best.w[f] * best.w[f]
-        target = best.value[0] - gap_tol * min(best.value[0], penalty) - ROUNDING * best.value[0]
-        trifle = 1e-12 * best.value[0]
-        slot = pop(states, False)
-        bound = states.bound[slot]
+        ceiling = best.value[0]
+        target = ceiling - gap_tol * min(ceiling, penalty) - ROUNDING * ceiling
+        trifle = _TRIFLE * ceiling
+        slot = pop(states, states.sizes[1] < 2 * n + 4)
+        bound, paid = states.bound[slot], states.paid[slot]
         if bound >= target:
-            best.floor[0] = min(best.floor[0], bound)
+            packing.floor[0] = min(packing.floor[0], bound)
             continue
         counters[STATES] += 1
-        paid, n_sets, index = states.paid[slot], states.n_sets[slot], states.seen[slot]
-        key, depth = seen.keys[index], 0
-        for k in range(desk.bits.size):
-            desk.bits[k] = seen.bits[index, k]
-        for i in range(n):
-            desk.label[i] = states.label[slot, i]
-            spot.role[i] = WATCHED
-            if _has(desk.bits, i):
-                spot.role[i] = ABSENT
-                depth += 1
-        spot.role[n] = WATCHED
-        for j in range(n_sets):
-            desk.worth[j] = states.worth[slot, j]
-        _tolls(model, desk, n_sets)
-        spot.size[0] = 0
-        if not load(lifted, spot, states.members[slot], states.n_members[slot]):
+        solved, depth = _take(lifted, states, slot, spot, packing, desk)
+        if not solved:
             counters[STALLS] += 1
-            best.floor[0] = min(best.floor[0], bound)
+            packing.floor[0] = min(packing.floor[0], bound)
             continue
-        n_sets = _extend_packing(model, lifted, spot, second, desk, n_sets, best.value[0])
-        better = paid + packing_bound(desk.worth, desk.toll, n_sets, -1, best.value[0])
-        if better > bound + 0.5 * trifle * n:
-            if better >= target:
-                best.floor[0] = min(best.floor[0], better)
-                continue
-            if states.sizes[0] > 0 and better - trifle * depth > states.bound[states.heap[0]] :
-                _open(states, better, trifle * depth, index, paid, spot, desk, n_sets, -1)
-                continue
-            bound = better
+        n_sets = states.n_sets[slot]
+        n_sets = _improve_packing(price, lifted, spot, second, packing, n_sets, paid, target, ceiling, exclusive)
+        set_tolls(price, packing, n_sets)
+        better = max(bound, paid + packing_bound(packing, n_sets, -1, ceiling))
+        if better >= target:
+            packing.floor[0] = min(packing.floor[0], better)
+            continue
+        rank = trifle * depth
+        if better > bound + trifle * n and states.sizes[0] > 0 and better - rank > states.bound[states.heap[0]]:
+            size = spot.size[0]
+            _open(states, better, rank, paid, spot.members, size, desk.bits, packing, n_sets, -1)
+            continue
         # Whoever leaves out R but none of the tight samples pays at least this.
-        counters[EXPANDED] += 1
-        best.floor[0] = min(best.floor[0], max(bound, paid + proved_value(lifted, spot, desk.w)))
-        for h in range(n):
-            if spot.role[h] == ABSENT or spot.slack[h] > NEAR or model.given[h] != FREE:
-                continue
-            hit = np.int64(desk.label[h]) - 1
-            cost = paid + model.cost[h] * model.cap
-            child_bound = max(bound, cost + packing_bound(desk.worth, desk.toll, n_sets, hit, best.value[0]))
-            if child_bound >= target:
-                best.floor[0] = min(best.floor[0], child_bound)
-                continue
-            _flip(desk.bits, h)
-            new = remember(seen, key ^ keys[h], desk.bits)
-            _flip(desk.bits, h)
-            if new < 0:
-                continue
-            counters[SOLVES] += 1
-            copy_spot(spot, child)
-            position = -1
-            for k in range(child.size[0]):
-                if child.members[k] == h:
-                    position = k
-            if position >= 0:
-                remove(child, position, ABSENT)
-            child.role[h] = ABSENT
-            if not descend(lifted, child, 50 * (d + 2)):
-                counters[STALLS] += 1
-                best.floor[0] = min(best.floor[0], child_bound)
-                continue
-            offer_point(model, lifted, child, best, desk)
-            proper = True
-            for i in range(n):
-                if child.role[i] == ABSENT and child.slack[i] > SATISFIED:
-                    proper = False
-                    break
-            if proper:
-                _open(states, child_bound, trifle * (depth + 1), new, cost, child, desk, n_sets, hit)
+        packing.floor[0] = min(packing.floor[0], max(better, paid + proved_value(lifted, spot, packing.w)))
+        _expand(
+            model, price, lifted, keys, seen, states, best, spot, child, packing, desk, counters, (target, trifle),
+            (better, paid, n_sets, depth), exclusive,
+        )  # fmt: skip
 
 
 @kernel
-def root(model, lifted, seen, states, best, spot, desk):
-    """Open the state that leaves nothing out, from the incumbent's point."""
+def open_root(model, price, lifted, states, best, spot, packing, desk):
+    """Open the state that leaves nothing out; False if its point cannot be computed."""
+    n, d = model.a.shape
+    _start(model, best, spot)
+    lift(lifted, spot)
+    if not descend(lifted, spot, 1000 * (d + 2)):
+        return False
+    offer_point(model, lifted, spot, best, desk)
+    for i in range(n):
+        packing.kept[i] = model.given[i] != FREE
+        packing.label[i] = 0
+    _open(states, 0.0, 0.0, 0.0, spot.members, spot.size[0], desk.bits, packing, 0, -1)
+    return True
+
+
+@inner
+def _start(model, best, spot):
+    """Go to the incumbent's (w, b), everybody watched."""
     n, d = model.a.shape
     for f in range(d):
         spot.x[f] = best.w[f]
@@ -330,10 +385,25 @@ def root(model, lifted, seen, states, best, spot, desk):
     for i in range(n + 1):
         spot.role[i] = WATCHED
     spot.size[0] = 0
+
+
+@kernel
+def pack_root(model, price, lifted, states, best, spot, second, third, packing, offset):
+    """Pack around the samples that the incumbent leaves out; the root takes the packing if it is the best so far."""
+    n, d = model.a.shape
+    slot = states.heap[0]
+    _start(model, best, spot)
     lift(lifted, spot)
-    done = descend(lifted, spot, 1000 * (d + 2))
-    if done:
-        offer_point(model, lifted, spot, best, desk)
-        index = remember(seen, np.uint64(0), desk.bits)
-        _open(states, 0.0, 0.0, index, 0.0, spot, desk, 0, -1)
-    return done
+    if not descend(lifted, spot, 1000 * (d + 2)):
+        return
+    for i in range(n):
+        packing.kept[i] = model.given[i] != FREE
+    is_rare = best.u < model.t - FEASIBLE
+    n_sets = pack_around(price, lifted, spot, second, third, packing, is_rare, offset, best.value[0])
+    bound = packing_bound(packing, n_sets, -1, best.value[0])
+    if bound > states.bound[slot]:
+        states.bound[slot], states.n_sets[slot] = bound, n_sets
+        for i in range(n):
+            states.label[slot, i] = packing.label[i]
+        for j in range(n_sets):
+            states.worth[slot, j] = packing.worth[j]
