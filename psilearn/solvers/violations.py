@@ -49,7 +49,7 @@ Array = NDArray[np.float64]
 
 _CHUNK_SECONDS = 0.05
 #: Sets of a packing at most (labels are bytes), and features up to which states are remembered rather than exclusive.
-_MOST_SETS, _PROPER_UP_TO = 96, 6
+_MOST_SETS, _PROPER_UP_TO = 96, 2
 #: Margins below which a support vector machine forgets a sample, and its costs per sample, for starts.
 _FORGET, _LEVELS = (-0.5, 0.0, 0.5), (1e-3, 1e-2, 1e-1, 1.0, 10.0)
 
@@ -73,7 +73,7 @@ def make_lifted(model: tree.Model, v: Array, ceiling: float) -> Lifted:
 class ViolationSearch:
     """The search over violated sets, to be run in slices of time. Its incumbents come from :meth:`dive`, too."""
 
-    def __init__(self, model: tree.Model, best: tree.Best, scratch: tree.Work, options: Options) -> None:
+    def __init__(self, model: tree.Model, best: tree.Best, options: Options) -> None:
         self.model, self.best, self.options = model, best, options
         n, d = model.a.shape
         self.n, self.width, self.words, self.sets = n, d + 2, (n + 63) // 64, min(_MOST_SETS, n)
@@ -183,8 +183,8 @@ class ViolationSearch:
             model, self.price, self.lifted, self.states, best, self.spots[0], self.packing, self.desk
         )
         self.is_full = not self.is_open
-        end = min(clock.seconds + 0.5, until)
-        while self.is_open and (clock.seconds < end):
+        end = clock.seconds + min(0.5, 0.05 * (until - clock.seconds))
+        while self.is_open and clock.seconds < end:
             far = 1.0 / (0.2 + np.abs(1.0 - best.u / model.t) + 0.5 * self.rng.random(self.n))
             other = make_lifted(model, far, float(best.value[0]))
             offset = int(self.rng.integers(self.n))
