@@ -1,4 +1,4 @@
-"""Both exact searches on one incumbent, in slices of time: they take turns, and the better bound counts."""
+"""The exact searches on one incumbent, in slices of time: they take turns, and the best bound counts."""
 
 from __future__ import annotations
 
@@ -15,11 +15,14 @@ from .base import Clock, Options
 from .branch import InconsistentBoundError, Outcome, TreeSearch, exchange, first_incumbent, make_model, polish
 from .hitting import HittingSearch
 from .reduction import Reduction
+from .violations import ViolationSearch, suits
 
 Array = NDArray[np.float64]
 
-#: Seconds of branch and bound before the second search is tried, and the smallest slice thereafter.
+#: Seconds of the first search before the second is tried, and the smallest slice thereafter.
 FIRST_SLICE, SLICE = 1.0, 0.5
+#: Part of a slice that goes to incumbents.
+_FOR_INCUMBENTS = 0.1
 
 
 def search(
@@ -58,12 +61,18 @@ def search(
 
 
 class _Plan:
-    """Whose turn it is, and the best bound of all."""
+    """Whose turn it is, and the best bound of all.
+
+    The tree and the hitting sets take turns. Where the search over violated sets suits the loss, it has every other
+    turn, the first included; its second turn begins it anew, with the incumbent that the others have found meanwhile.
+    """
 
     def __init__(self, model: tree.Model, best: tree.Best, scratch: tree.Work, options: Options) -> None:
         self.model, self.best, self.scratch, self.options = model, best, scratch, options
         self.tree = TreeSearch(model, best, scratch, options)
         self.hitting: HittingSearch | None = None
+        self.violations: ViolationSearch | None = None
+        self.has_violations = suits(model)
         self.bound, self.turn, self.steps, self.engine = 0.0, 0, 0, "psilearn"
 
     def run(self, clock: Clock, until: float, max_steps: float) -> bool:
@@ -71,17 +80,31 @@ class _Plan:
         self.turn += 1
         if math.isfinite(max_steps):
             self.tree.run(clock, until, max_steps)
-            return self._settle(self.tree.bound, self.tree.is_done, "psilearn")
-        if self.turn % 2 == 1 or self.hitting is None:
-            exchange(self.model, self.best, self.scratch, clock, clock.seconds + 0.3 * (until - clock.seconds))
+            return self._settle(self.tree, "psilearn")
+        turn = self.turn
+        if self.has_violations:
+            if turn % 2 == 1:
+                return self._run_violations(clock, until)
+            turn //= 2
+        if turn % 2 == 1:
+            share = _FOR_INCUMBENTS if self.has_violations else 3.0 * _FOR_INCUMBENTS
+            exchange(self.model, self.best, self.scratch, clock, clock.seconds + share * (until - clock.seconds))
             self.tree.run(clock, until, max_steps)
-            self.hitting = self.hitting or HittingSearch(self.model, self.best, self.scratch, self.options)
-            return self._settle(self.tree.bound, self.tree.is_done, "psilearn")
+            return self._settle(self.tree, "psilearn")
+        self.hitting = self.hitting or HittingSearch(self.model, self.best, self.scratch, self.options)
         self.hitting.run(clock, until, max_steps)
-        return self._settle(self.hitting.bound, self.hitting.is_done, "psilearn with HiGHS")
+        return self._settle(self.hitting, "psilearn with HiGHS")
 
-    def _settle(self, bound: float, done: bool, engine: str) -> bool:
-        if bound > self.bound:
-            self.bound, self.engine = bound, engine
-        self.steps = self.tree.steps
-        return done
+    def _run_violations(self, clock: Clock, until: float) -> bool:
+        if self.violations is None or self.turn == 3:
+            self.violations = ViolationSearch(self.model, self.best, self.options)
+        search = self.violations
+        search.dive(clock, clock.seconds + _FOR_INCUMBENTS * (until - clock.seconds))
+        search.run(clock, until, math.inf)
+        return self._settle(search, "psilearn")
+
+    def _settle(self, search: TreeSearch | HittingSearch | ViolationSearch, engine: str) -> bool:
+        if search.bound > self.bound:
+            self.bound, self.engine = search.bound, engine
+        self.steps = self.tree.steps + (self.violations.steps if self.violations is not None else 0)
+        return search.is_done
