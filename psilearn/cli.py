@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Annotated, Any
@@ -28,6 +28,8 @@ USAGE_ERROR: Any = typer.BadParameter.__bases__[0]
 #: How some versions of typer report Ctrl-C.
 CTRL_C = 130
 INTERRUPTED = "Interrupted; nothing was written."
+#: Signals that asked this run to stop.
+STOPPED: list[int] = []
 
 DataFile = Annotated[Path | None, typer.Argument(help="CSV, TSV, Parquet or ARFF file; without one, embedded data.")]
 Target = Annotated[str | None, typer.Option(help="Column of the labels.")]
@@ -80,7 +82,7 @@ def compare(
         flip=(0.1 if data is None else 0.0) if flip is None else flip,
     )  # fmt: skip
     with progress_bar() as progress:
-        comparison = run(understood, settings, progress)
+        comparison = run(understood, settings, _heed(progress))
     show_comparison(screen, comparison)
     if rules:
         show_rules(screen, comparison)
@@ -122,7 +124,7 @@ def audit(
     with progress_bar() as progress:
         labels = understood.labels.to_numpy(dtype=str)
         issues = find_label_issues(
-            X, labels, repeats=repeats, random_state=seed, exact=exact or None, progress=progress
+            X, labels, repeats=repeats, random_state=seed, exact=exact or None, progress=_heed(progress)
         )
     issues.insert(0, "row", understood.rows[issues["index"]])
     show_issues(screen, issues, top)
@@ -270,6 +272,8 @@ def _command() -> str:
 def _write(path: Path, content: str) -> None:
     from .files import writing
 
+    if STOPPED:
+        raise KeyboardInterrupt
     with _sentences(), writing(path) as file:
         file.write(content)
 
@@ -290,9 +294,30 @@ def _sentences() -> Iterator[None]:
         raise TableError(f"Could not write: {error}.") from None
 
 
+def _stop(signum: int, frame: Any) -> None:
+    STOPPED.append(signum)
+    raise KeyboardInterrupt
+
+
+def _heed(progress: Callable[[str, float], None]) -> Callable[[str, float], None]:
+    """Return a progress that ends the work if a solver took Ctrl-C for the end of its own fit only."""
+
+    def heeding(text: str, done: float) -> None:
+        if STOPPED:
+            raise KeyboardInterrupt
+        progress(text, done)
+
+    return heeding
+
+
 def main() -> None:
     """Run the command line; errors are one sentence on standard error."""
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    STOPPED.clear()
+    signal.signal(signal.SIGTERM, _stop)
+    if (
+        signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    ):  # else ignored, as in the background
+        signal.signal(signal.SIGINT, _stop)
     try:
         status = app(standalone_mode=False)
     except (typer.Abort, KeyboardInterrupt):
@@ -302,7 +327,8 @@ def main() -> None:
     except USAGE_ERROR as error:
         _fail(f"{error.format_message().rstrip('.')}. See psilearn --help.", 2)
     except TableError as error:
-        _fail(str(error), 1)
+        # The CSV reader reports an interruption as a file that cannot be read.
+        _fail(INTERRUPTED if STOPPED else str(error), 1)
     except BrokenPipeError:
         sys.stderr.close()
         sys.exit(1)

@@ -14,7 +14,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from psilearn.cli import main
+from psilearn import SVMClassifier
+from psilearn.cli import STOPPED, main
 
 COMMAND = [sys.executable, "-c", "from psilearn.cli import main; main()"]
 
@@ -294,6 +295,19 @@ def test_interrupted_predict_leaves_no_file(psilearn, csv, tmp_path, how):
     assert process.returncode == 1
     assert shown == "psilearn: Interrupted; nothing was written.\n"
     assert sorted(p.name for p in tmp_path.iterdir()) == ["big.csv", "model.psi"]
+
+
+def test_interrupted_fit_does_not_let_the_comparison_go_on(psilearn, csv, tmp_path, monkeypatch):
+    def fit(self, problem):
+        STOPPED.append(signal.SIGINT)  # the solver takes the signal for the end of its fit
+        return solve(self, problem)
+
+    solve = SVMClassifier._solve
+    monkeypatch.setattr(SVMClassifier, "_solve", fit)
+    done = psilearn("compare", csv, "--target", "outcome", "--method", "svm-l2", "--out", tmp_path / "r.html")
+    assert done.returncode == 1
+    assert done.stderr == "psilearn: Interrupted; nothing was written.\n"
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_closed_pipe_is_quiet(csv, tmp_path, psilearn):

@@ -2,7 +2,9 @@
 
 import json
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -12,6 +14,7 @@ from psilearn.compare import Settings, compare
 from psilearn.explore import explorer_page
 from psilearn.pages import data_script, text
 from psilearn.report import report_page
+from psilearn.report.pictures import bounds
 from psilearn.tables import understand
 
 HOSTILE = [
@@ -164,3 +167,24 @@ def test_explorer_page():
 def test_text_is_escaped_and_cut():
     assert text("<a href='x'>") == "&lt;a href=&#x27;x&#x27;&gt;"
     assert len(text("é" * 500, 50)) == 50
+
+
+def test_bounds_show_the_best_so_far_of_one_problem(comparison):
+    inf = float("inf")
+    histories = {
+        "minimised": [(0.1, 9.0, -inf), (0.2, 12.0, 4.0), (0.3, 8.0, 3.0)],
+        "maximised": [(0.1, 1.0, 9.0), (0.2, 3.0, 10.0)],
+        "closed at once": [(0.1, 5.0, 4.999), (0.2, 5.0, 5.0)],
+        "tightened": [(0.1, 5.0, 1.0), (0.2, 9.0, 8.0)],
+    }
+    outcome = comparison.outcomes[0]
+    fits = [
+        replace(outcome, method=replace(outcome.method, label=name), model=SimpleNamespace(history_=history))
+        for name, history in histories.items()
+    ]
+    one, other = bounds(replace(comparison, outcomes=fits))
+    assert (one["title"], other["title"]) == ("minimised", "maximised")
+    assert one["objective"] == [9.0, 9.0, 8.0]
+    assert one["bound"] == [None, 4.0, 4.0]
+    assert other["objective"] == [1.0, 3.0]
+    assert other["bound"] == [9.0, 9.0]

@@ -73,8 +73,8 @@ def methods_section(comparison: Comparison) -> str:
     best = min((o.error for o in comparison.outcomes), default=0.0)
     rows = [_method_row(comparison, o, svm, best, top) for o in comparison.outcomes]
     head = [
-        "method", "test error", f"95% interval, 0–{100 * top:.0f}%", "against SVM, l2", "coefs", "support", "suspects",
-        "tuned", "seconds", "certified",
+        "method", "test error", f"95% interval,<br>0–{100 * top:.0f}%", "against SVM, l2", "coefs", "support",
+        "suspects", "tuned", "seconds", "certified",
     ]  # fmt: skip
     caption = (
         "Errors on rows no method has seen, with Wilson's interval; rows only this method got right (+) or wrong (−) "
