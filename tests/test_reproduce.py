@@ -435,7 +435,7 @@ def test_large_standard_errors_give_no_verdict():
         return verdict(experiment, summary, rows)[0], rows[0]
 
     said, row = words(2, 0.01)
-    assert said.startswith("No verdict: standard errors are so large")
+    assert said.startswith("No verdict: too few replications, half of the figures could differ by")
     # the difference that is called unseen is the one at which z reaches three
     assert abs(words(2, 0.01, 0.5 + 1.001 * row.unseen)[1].z) > 3.0 > abs(words(2, 0.01, 0.5 + 0.999 * row.unseen)[1].z)
     assert words(8, 0.01)[0].startswith("Reproduces: all 20")

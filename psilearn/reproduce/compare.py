@@ -20,7 +20,7 @@ EXCEPTIONS = 0.1
 """Up to this share of parting figures a table still counts as reproduced, with exceptions."""
 
 BLIND = 0.5
-"""There is no verdict when half of the figures could differ by more than this share of their size unseen."""
+"""A run shorter than the paper's has no verdict when half of the figures could differ by more than this unseen."""
 
 ENOUGH = 9
 """With fewer degrees of freedom, replications that are all equal do not prove that there is no spread."""
@@ -133,7 +133,7 @@ def verdict(experiment: Experiment, summary: Summary, rows: list[Row]) -> list[s
     if missing and len(rows) > missing:
         sentences.append(f"{missing} of the {len(rows)} printed figures were not computed.")
     unseen = blind_spot(rows)
-    if unseen is not None and summary.replications < experiment.replications:
+    if unseen is not None and not experiment.deterministic:
         sentences.append(
             f"Computed with {summary.replications} of the paper's {experiment.replications} replications: in half of "
             f"the figures a difference of less than {unseen:.0%} would go unseen."
@@ -181,8 +181,9 @@ def _headline(experiment: Experiment, summary: Summary, rows: list[Row]) -> str:
     parting = [row for row in judged if row.parts]
     total = len(judged)
     unseen = blind_spot(rows)
-    if len(parting) <= EXCEPTIONS * total and unseen is not None and unseen > BLIND:
-        return f"No verdict: standard errors are so large that half of the figures could differ by {unseen:.0%} unseen."
+    is_short = summary.replications < experiment.replications
+    if is_short and len(parting) <= EXCEPTIONS * total and unseen is not None and unseen > BLIND:
+        return f"No verdict: too few replications, half of the figures could differ by {unseen:.0%} unseen."
     if not parting:
         if experiment.deterministic:
             return f"Reproduces: all {total} figures equal the published ones."

@@ -52,7 +52,7 @@ class _Entry:
             return [experiment.name, experiment.title, NOT_COMPUTED, "", ""]
         said = [self.verdict, *(f"Why: {text}" for text in reasons(experiment, self.rows)[:1])]
         unseen = blind_spot(self.rows)
-        if unseen is not None and summary.replications < experiment.replications:
+        if unseen is not None and not experiment.deterministic and not self.verdict.startswith("No verdict:"):
             said.append(f"Differences below {unseen:.0%} would mostly go unseen.")
         done = f"{summary.replications} of {experiment.replications}"
         full = "" if summary.seconds_full is None else duration(summary.seconds_full)
