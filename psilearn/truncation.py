@@ -104,7 +104,7 @@ class Truncation:
         rows, price = self.absolute_rows
         A, tau, first, c = hinge_qp.assemble(self.rows, kinks, coef, floor, rows, np.zeros(price.size), price)
         bound, _ = hinge_qp.solve_hinge_qp(
-            A, tau, first, c, np.zeros(at.p), at.curvature, *self.box, theta, tol, self.tiny, np.inf
+            A, tau, first, c, np.zeros(at.p), at.curvature, *self.box, theta, tol, self.tiny, np.inf, 0.0
         )
         return float(bound)
 

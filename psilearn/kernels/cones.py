@@ -175,7 +175,7 @@ def bound_at_vertices(V, H, alpha, q, theta):
             part = q[l] * theta[l] * (V[j, l] - 0.5 * theta[l])
             total += part
             size += abs(part)
-        for r in range(H.shape[0]):
+        for r in range(H.shape[0]):  # the multipliers of the cell's own sides come after these
             part = alpha[r] * H[r, j]
             total += part
             size += abs(part)
@@ -209,7 +209,7 @@ def _best_split(above, alpha, weight, split):
     for j in range(1, m):
         for k in range(j + 1, m):
             score = 0.0
-            for r in range(alpha.size):
+            for r in range(above.shape[0]):
                 a, b = above[r, j], above[r, k]
                 if a * b < 0.0:
                     score += alpha[r] * min(abs(a) * weight[j], abs(b) * weight[k])
@@ -219,21 +219,27 @@ def _best_split(above, alpha, weight, split):
     if split[0] < 0.0:
         return
     j, k = int(split[0]), int(split[1])
-    place, worth, count = np.empty(alpha.size), np.empty(alpha.size), 0
-    for r in range(alpha.size):
+    place, worth, count = np.empty(above.shape[0]), np.empty(above.shape[0]), 0
+    for r in range(above.shape[0]):
         a, b = above[r, j], above[r, k]
         if a * b < 0.0:
             place[count] = abs(b) / (abs(a) + abs(b))
             worth[count] = alpha[r] * min(abs(a) * weight[j], abs(b) * weight[k])
             count += 1
-    order = np.argsort(place[:count])
-    passed = 0.0
-    for index in order:
-        passed += worth[index]
-        split[2] = place[index]
+    low, high = 0.15, 0.85
+    for _ in range(20):
+        middle, passed = 0.5 * (low + high), 0.0
+        for index in range(count):
+            if place[index] <= middle:
+                passed += worth[index]
         if passed >= 0.5 * most:
-            break
-    split[2] = min(max(split[2], 0.15), 0.85)
+            high = middle
+        else:
+            low = middle
+    split[2] = high
+    for index in range(count):  # exactly where the margin vanishes, so that the halves know its sign
+        if abs(place[index] - high) < 1e-5:
+            split[2] = place[index]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -262,22 +268,15 @@ def _objective(rows, cost, kinks, slopes, cap, hinge_rows, hinge_cost, q, theta)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def bound_cell(
-    V, rows, cost, kinks, slopes, cap, floor, hinge_rows, hinge_cost, q, side, budget, cutoff, tol, theta, split
-):
-    """Bound a cell from below; scales ``V`` to what can hold points with objective <= ``budget``.
+def prepare(V, rows, cost, kinks, slopes, cap, floor, hinge_rows, hinge_cost, q, side, budget):
+    """Scale a cell and write its relaxation as a hinge programme in theta: (B, H, above, constant, programme).
 
-    ``theta`` receives the relaxed minimiser, ``split`` what :func:`_best_split` says and the objective at theta. ``tol`` is the absolute accuracy
-    of the relaxed problem, ``cutoff`` the bound at which the cell can be discarded. Returns -inf for a flat cell.
+    B is that of :func:`frame`, H, ``above`` and ``constant`` those of :func:`relax`; the programme is (A, tau, first,
+    c) of :mod:`.hinge_qp` with lambda_j >= 0 and sum_j lambda_j <= 1 as its last p + 1 rows.
     """
     p = q.size
-    split[0] = -1.0
     B = frame(V, q, side, budget)
-    if np.all(B == 0.0):
-        return -np.inf
     H, above, first, c, constant = relax(V, rows, cost, kinks, slopes, cap, floor, hinge_rows, hinge_cost)
-    if constant >= cutoff:
-        return constant
     n_rows, n_groups = H.shape[0], c.size
     A, tau = np.zeros((n_rows + p + 1, p)), np.zeros(n_rows + p + 1)
     for r in range(n_rows):
@@ -286,42 +285,61 @@ def bound_cell(
             for l in range(p):
                 A[r, l] -= (H[r, j + 1] - H[r, 0]) * B[j, l]
     every, price = np.empty(n_groups + p + 2, np.int64), np.empty(n_groups + p + 1)
-    every[: n_groups + 1] = first
-    price[:n_groups] = c
-    lower, upper = np.zeros(p), np.zeros(p)
+    for g in range(n_groups):
+        every[g] = first[g]
+        price[g] = c[g]
+    every[n_groups] = n_rows
     tau[n_rows + p] = -1.0
-    for j in range(p + 1):  # hard constraints: lambda_j >= 0, sum_j lambda_j <= 1
+    for j in range(p + 1):
         every[n_groups + j + 1] = n_rows + j + 1
         price[n_groups + j] = np.inf
         for l in range(p):
             if j < p:
                 A[n_rows + j, l] = B[j, l]
                 A[n_rows + p, l] -= B[j, l]
-            lower[l] = min(lower[l], V[j, l])
-            upper[l] = max(upper[l], V[j, l])
-    bound = -np.inf
+    return B, H, above, constant, (A, tau, every, price)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def conclude(V, B, H, above, A, alpha, q, lower, upper, theta, least, split):
+    """Return the bound that the multipliers prove and choose the split; rays weigh at least ``least`` in that."""
+    p = q.size
+    bound = bound_at_vertices(V, H, alpha, q, _touch(A, alpha, q, lower, upper))
     weight = np.empty(p + 1)
-    for attempt in range(2):  # roughly, and once more in earnest if that shows no place to split
+    for j in range(p):
+        weight[j + 1] = 0.0
         for l in range(p):
-            theta[l] = 0.0
-            for j in range(1, p + 1):
-                theta[l] += V[j, l] / (p + 1)
-        ease = EASE if attempt == 0 else 0.0
+            weight[j + 1] += B[j, l] * theta[l]
+        weight[j + 1] = max(weight[j + 1], least)
+    _best_split(above, alpha, weight, split)
+    return bound
+
+
+def bound_cell(V, data, floor, hinges, q, side, budget, cutoff, tol, split):
+    """Bound a cell from below; scales ``V`` to what can hold points with objective <= ``budget``.
+
+    ``tol`` is the absolute accuracy of the relaxed problem, ``cutoff`` the bound at which the cell can be discarded.
+    Returns (bound, theta, objective at theta), theta the relaxed minimiser, None if the cell can be discarded or is
+    flat to rounding (bound -inf); ``split`` receives what :func:`_best_split` says. The steps are compiled one by one:
+    together they would take twice as long to compile.
+    """
+    split[0] = -1.0
+    rows, cost, kinks, slopes, cap = data
+    B, H, above, constant, (A, tau, first, c) = prepare(
+        V, rows, cost, kinks, slopes, cap, floor, hinges[0], hinges[1], q, side, budget
+    )
+    if constant >= cutoff or not B.any():
+        return (constant if constant >= cutoff else -np.inf), None, np.inf
+    lower, upper, bound = V.min(axis=0), V.max(axis=0), -np.inf
+    for ease, least in ((EASE, 0.0), (0.0, 1e-3)):  # roughly, and in earnest if that shows no place to split
+        theta = V.sum(axis=0) / V.shape[0]
         _, alpha = solve_hinge_qp(
-            A, tau, every, price, np.zeros(p), q, lower, upper, theta, 0.0, tol, cutoff - constant, ease
+            A, tau, first, c, np.zeros(q.size), q, lower, upper, theta, 0.0, tol, cutoff - constant, ease
         )
-        touch = _touch(A, alpha, q, lower, upper)
-        bound = max(bound, constant + bound_at_vertices(V, H, alpha[:n_rows], q, touch))
+        proved = conclude(V, B, H, above, A, alpha, q, lower, upper, theta, least, split)
+        bound = max(bound, constant + proved)
         if bound >= cutoff:
-            return bound
-        weight[:] = 1e-3 * attempt
-        for j in range(p):
-            total = 0.0
-            for l in range(p):
-                total += B[j, l] * theta[l]
-            weight[j + 1] = max(weight[j + 1], total)
-        _best_split(above, alpha[:n_rows], weight, split)
+            return bound, None, np.inf
         if split[0] > 0.0:
             break
-    split[3] = _objective(rows, cost, kinks, slopes, cap, hinge_rows, hinge_cost, q, theta)
-    return bound
+    return bound, theta, _objective(rows, cost, kinks, slopes, cap, hinges[0], hinges[1], q, theta)

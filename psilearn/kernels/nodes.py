@@ -288,7 +288,7 @@ def bound_node(data, lower, upper, state, budget, cutoff, tol, centre, dual, the
         further, further_tau, further_cost = _box_rows(lower, upper, data.extra_rows, data.extra_cost)
         A, tau, first, c = assemble(data.rows, node_kinks, node_coef, floor, further, further_tau, further_cost)
         value, alpha = solve_hinge_qp(
-            A, tau, first, c, np.zeros(p), data.q, lower, upper, theta, 0.0, tol, cutoff - constant
+            A, tau, first, c, np.zeros(p), data.q, lower, upper, theta, 0.0, tol, cutoff - constant, 0.0
         )
         bound = max(bound, value + constant)
         if bound >= cutoff:

@@ -155,20 +155,20 @@ class _Search:
     def _open(self, V: Array, inherited: float) -> None:
         """Bound a cone and keep it if it may hold something better than the incumbent."""
         self.n_cells += 1
-        theta, split = np.zeros(self.at.p), np.zeros(4)
+        split = np.empty(3)
         if self.value < 0.98 * self.floor_value:
             self.floor, self.floor_value = self.at.margin_floor(self.value), self.value
         cutoff, tol = self.cutoff, _CELL_TOLERANCE * self.options.gap_tol * self.value
-        bound = self.bound_cell(
-            V, *self.data, self.floor, *self.parts.absolute_rows, self.at.curvature, self.side,
-            self.value * (1 + 1e-9), cutoff, tol, theta, split,
+        bound, theta, there = self.bound_cell(
+            V, self.data, self.floor, self.parts.absolute_rows, self.at.curvature, self.side,
+            self.value * (1 + 1e-9), cutoff, tol, split,
         )  # fmt: skip
         bound = max(bound - _ROUNDING * self.value, inherited)
         if bound < cutoff and split[0] >= 0:
             heapq.heappush(self.heap, _Cone(bound, next(self.numbers), V, split))
         else:
             self.closed = min(self.closed, bound)
-        if bound < cutoff and (split[3] < 1.02 * self.value or self.n_cells % 64 == 1):
+        if theta is not None and (there < 1.02 * self.value or self.n_cells % 64 == 1):
             self._offer(theta)
 
     def _offer(self, theta: Array) -> None:

@@ -112,9 +112,9 @@ def choose_convex(problem: Problem) -> str:
 
 
 def choose_exact(problem: Problem) -> str:
-    """Return the name of the exact solver for a truncated problem: the fastest to a proof that takes it, by measurement.
+    """Return the name of the exact solver for a truncated problem: by measurement the fastest to a proof.
 
-    Cones beat vertices and patterns wherever they apply; vertices are the better choice than patterns in the fewest
+    Up to their limit cones beat vertices and patterns wherever they apply; vertices beat patterns in the fewest
     dimensions only (docs/outer.md has the figures).
     """
     if problem.n_classes == 2:
