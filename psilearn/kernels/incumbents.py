@@ -14,7 +14,8 @@ def literal_gains(literals, value, rows, n_gain, out):
     """Write into ``out`` (2N) the gain of the listed point rows that satisfy each literal; return their total gain."""
     N = literals.shape[1] // 2
     total = 0.0
-    out[:] = 0.0
+    for l in range(2 * N):
+        out[l] = 0.0
     for a in range(n_gain):
         row = rows[a]
         v = value[row]
@@ -47,8 +48,11 @@ def rank_value(pool_value, n_pool, rank, threshold):
 
 
 @njit(cache=True, nogil=True)
-def offer(pool_value, pool_size, pool_literals, n_pool, value, conjunction, threshold, tolerance):
-    """Insert a conjunction into the sorted pool unless it is too small or there already; return the new pool count."""
+def offer(pool_value, pool_size, pool_literals, n_pool, value, conjunction, size, threshold, tolerance):
+    """Insert a conjunction of ``size`` literals into the sorted pool unless it is too small or there already.
+
+    Returns the new number of conjunctions in the pool.
+    """
     capacity = pool_value.size
     if value <= rank_value(pool_value, n_pool, capacity, threshold) + tolerance:
         return n_pool
@@ -59,11 +63,13 @@ def offer(pool_value, pool_size, pool_literals, n_pool, value, conjunction, thre
     while p > 0 and pool_value[p - 1] < value:
         pool_value[p] = pool_value[p - 1]
         pool_size[p] = pool_size[p - 1]
-        pool_literals[p] = pool_literals[p - 1]
+        for q in range(pool_size[p]):
+            pool_literals[p, q] = pool_literals[p - 1, q]
         p -= 1
     pool_value[p] = value
-    pool_size[p] = conjunction.size
-    pool_literals[p, : conjunction.size] = conjunction
+    pool_size[p] = size
+    for q in range(size):
+        pool_literals[p, q] = conjunction[q]
     return min(n_pool + 1, capacity)
 
 
@@ -77,38 +83,48 @@ def dive(
     ``rows`` is scratch of shape (>= 2, number of rows).
     """
     n_rows, n_literals = literals.shape
+    N = n_literals // 2
     K = order_cost.size - 1
     net = np.empty(n_literals)
+    singles = np.empty(n_literals)
     chosen = np.empty(K, np.int32)
-    starts = np.empty(0, np.int64)
-    for start in range(-1, min(width, n_literals) if K > 0 else -1):
-        rows[0] = np.arange(n_rows)
+    for start in range(min(width, n_literals) if K > 0 else 0):
+        for a in range(n_rows):
+            rows[0, a] = a
         g = n_gain
         c = n_rows - n_gain
         order = 0
         best = -np.inf
         while order < K:
-            if order > 0 or start < 0:
+            if start > 0 and order == 0:
+                for l in range(n_literals):
+                    net[l] = singles[l]
+            else:
                 literal_gains(literals, value, rows[0], g, net)
                 for a in range(g, g + c):
                     row = rows[0, a]
                     for l in range(n_literals):
                         net[l] -= value[row] * literals[row, l]
-            if start < 0:
-                starts = np.argsort(-net)
-                first = net.copy()
-                break
+            if start + order == 0:
+                for l in range(n_literals):
+                    singles[l] = net[l]
             for q in range(order):
-                net[chosen[q] % (n_literals // 2) :: n_literals // 2] = -np.inf
-            l = int(starts[start] if order == 0 else np.argmax(net))
-            now = (first[l] if order == 0 else net[l]) - order_cost[order + 1]
-            if order > 0 and now <= best + tolerance:
+                net[chosen[q] % N] = -np.inf
+                net[chosen[q] % N + N] = -np.inf
+            l = 0
+            for k in range(n_literals):
+                l = k if net[k] > net[l] else l
+            if order > 0 and net[l] - order_cost[order + 1] <= best + tolerance:
                 break
-            best = now
+            best = net[l] - order_cost[order + 1]
+            if order == 0:
+                # the next dive starts from the next best
+                singles[l] = -np.inf
             chosen[order] = l
             order += 1
             g, c = filter_rows(columns[l], rows[0], g, c, rows[1])
-            rows[0] = rows[1]
+            for a in range(g + c):
+                rows[0, a] = rows[1, a]
         state[N_POOL] = offer(
-            pool_value, pool_size, pool_literals, state[N_POOL], best, chosen[:order], threshold, tolerance
+            pool_value, pool_size, pool_literals, state[N_POOL], best, chosen, order, threshold, tolerance
         )

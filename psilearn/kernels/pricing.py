@@ -89,22 +89,22 @@ def _close(literals, gain, total, rows, n_gain, n_cost, inside, allowed, n_allow
 
 @njit(cache=True, nogil=True)
 def _sort_descending(key, item, n):
-    """Sort the first n of both arrays by descending key (the lists of a child are nearly sorted already)."""
-    if n > 256:
-        order = np.argsort(-key[:n])
-        key[:n] = key[:n][order]
-        item[:n] = item[:n][order]
-        return
-    for a in range(1, n):
-        k = key[a]
-        i = item[a]
-        b = a
-        while b > 0 and key[b - 1] < k:
-            key[b] = key[b - 1]
-            item[b] = item[b - 1]
-            b -= 1
-        key[b] = k
-        item[b] = i
+    """Sort the first n of both arrays by descending key (Shell's sort; the lists of a child are nearly sorted)."""
+    gap = 1
+    while n > 64 and 3 * gap + 1 < n:
+        gap = 3 * gap + 1
+    while gap > 0:
+        for a in range(gap, n):
+            k = key[a]
+            i = item[a]
+            b = a
+            while b >= gap and key[b - gap] < k:
+                key[b] = key[b - gap]
+                item[b] = item[b - gap]
+                b -= gap
+            key[b] = k
+            item[b] = i
+        gap //= 3
 
 
 @njit(cache=True, nogil=True)
@@ -117,7 +117,7 @@ def _branch(
     ``spent`` is the cost of the node's rows and ``left`` the number of literals that may still be added.
     """
     drop = np.empty(n_allowed)
-    m = 0
+    m = np.int64(0)
     for q in range(n_allowed):
         l = allowed[q]
         if gain[l] - later_cost > floor:
@@ -147,10 +147,13 @@ def _branch(
     if 2 <= left <= FEW:
         removed = np.zeros(left - 1)
         for t in range(n - 1, -1, -1):
-            mine = _weigh(columns[cand[t]], value, rows, n_gain, n_gain + n_cost, 0, np.inf)
-            remains = max(0.0, spent - mine - removed.sum())
-            cand_bound[t] = min(cand_bound[t], gain[cand[t]] - remains - later_cost)
-            least = np.argmin(removed)
+            mine = _weigh(columns[cand[t]], value, rows, n_gain, n_gain + n_cost, np.int64(0), np.inf)
+            remains = spent - mine
+            least = 0
+            for q in range(left - 1):
+                remains -= removed[q]
+                least = q if removed[q] < removed[least] else least
+            cand_bound[t] = min(cand_bound[t], gain[cand[t]] - max(0.0, remains) - later_cost)
             removed[least] = max(removed[least], mine)
     return n
 
@@ -177,8 +180,8 @@ def _third(pair_gain, first, second, candidates, n, conflict, need, allowed):
 
 @njit(cache=True, nogil=True)
 def _finish(
-    columns, value, rows, n_gain, n_cost, gain, conjunction, allowed, n_allowed, order_cost, rank, threshold, tolerance,
-    pool_value, pool_size, pool_literals, state,
+    columns, value, rows, n_gain, n_cost, gain, conjunction, size, allowed, n_allowed, order_cost, rank, threshold,
+    tolerance, pool_value, pool_size, pool_literals, state,
 ):  # fmt: skip
     """Offer to the pool the conjunction completed by each of the allowed literals in its last place."""
     n_rows = n_gain + n_cost
@@ -188,12 +191,13 @@ def _finish(
             continue
         state[NODES] += 1
         spare = worth - rank_value(pool_value, state[N_POOL], pool_value.size, threshold)
-        cost = _weigh(columns[allowed[q]], value, rows, n_gain, n_rows, 1, spare)
+        cost = _weigh(columns[allowed[q]], value, rows, n_gain, n_rows, np.int64(1), spare)
         if cost < spare:
-            conjunction[-1] = allowed[q]
+            conjunction[size - 1] = allowed[q]
             state[N_POOL] = offer(
-                pool_value, pool_size, pool_literals, state[N_POOL], worth - cost, conjunction, threshold, tolerance
-            )
+                pool_value, pool_size, pool_literals, state[N_POOL], worth - cost, conjunction, size, threshold,
+                tolerance,
+            )  # fmt: skip
 
 
 @njit(cache=True, nogil=True)
@@ -212,6 +216,9 @@ def advance(
     n_literals = literals.shape[1]
     K = order_cost.size - 1
     gain = np.empty(n_literals)
+    conjunction = np.empty(n_literals, np.int32)
+    # of a type: a literal 0 as argument would be compiled apart
+    zero = np.int64(0)
     capacity = pool_value.size
     tabled = pair_gain.size > 0
     stop = state[NODES] + budget
@@ -223,7 +230,8 @@ def advance(
         if fresh:
             fresh = False
             state[NODES] += 1
-            cursor[depth] = 0
+            cursor[depth, 0] = 0
+            cursor[depth, 1] = 0
             total = 0.0
             spent = 0.0
             dominated = False
@@ -233,7 +241,8 @@ def advance(
                 total = pair_gain[chosen[0], last]
                 spent = pair_cost[chosen[0], last]
                 if depth == 1:
-                    gain[:] = pair_gain[last]
+                    for l in range(n_literals):
+                        gain[l] = pair_gain[last, l]
                     m = 0
                     for q in range(n_allowed):
                         if gain[allowed[q]] - later_cost[2] > floor:
@@ -241,7 +250,7 @@ def advance(
                             m += 1
                     n_allowed = m
             if depth > 0 and (n_allowed > 0 or not known):
-                counts[depth] = filter_rows(
+                counts[depth, 0], counts[depth, 1] = filter_rows(
                     columns[last], rows[depth - 1], counts[depth - 1, 0], counts[depth - 1, 1], rows[depth]
                 )
             g, c = counts[depth]
@@ -260,22 +269,26 @@ def advance(
             elif not known or depth == 2:
                 slack = total - later_cost[depth + 1] - floor
                 for q in range(n_allowed):
-                    gain[allowed[q]] = total - _weigh(columns[allowed[q]], value, rows[depth], 0, g, 0, slack)
+                    gain[allowed[q]] = total - _weigh(columns[allowed[q]], value, rows[depth], zero, g, zero, slack)
             if not dominated:
                 if not known:
                     for a in range(g, g + c):
                         spent += value[rows[depth, a]]
                 f = total - spent - order_cost[depth]
                 if f > rank_value(pool_value, state[N_POOL], capacity, threshold) + tolerance:
-                    conjunction = np.flatnonzero(inside[depth]).astype(np.int32) if closes else chosen[:depth]
+                    size = np.int64(0)
+                    for l in range(n_literals if closes else depth):
+                        if not closes or inside[depth, l]:
+                            conjunction[size] = l if closes else chosen[l]
+                            size += 1
                     state[N_POOL] = offer(
-                        pool_value, pool_size, pool_literals, state[N_POOL], f, conjunction, threshold, tolerance
+                        pool_value, pool_size, pool_literals, state[N_POOL], f, conjunction, size, threshold, tolerance
                     )
                     floor = rank_value(pool_value, state[N_POOL], rank, threshold) + tolerance
                 improves = spent > 0 or rank > 1 or later_cost[depth + 1] < order_cost[depth]
                 if depth == K - 1 and not closes and improves:
                     _finish(
-                        columns, value, rows[depth], g, c, gain, chosen[:K], allowed, n_allowed, order_cost[K], rank,
+                        columns, value, rows[depth], g, c, gain, chosen, K, allowed, n_allowed, order_cost[K], rank,
                         threshold, tolerance, pool_value, pool_size, pool_literals, state,
                     )  # fmt: skip
                     floor = rank_value(pool_value, state[N_POOL], rank, threshold) + tolerance
@@ -309,7 +322,8 @@ def advance(
                     n_allowed += 1
         depth += 1
         if closes:
-            inside[depth] = inside[depth - 1]
+            for k in range(n_literals):
+                inside[depth, k] = inside[depth - 1, k]
             inside[depth, l] = 1
         fresh = True
     state[DEPTH] = depth
