@@ -10,74 +10,26 @@ which the equality constraint makes harmless) gives the directions, at most d + 
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
-from numpy.typing import NDArray
 
-from .pieces import dual_gain, inner, kernel, slope_above, slope_below
+from .active_set import (
+    DEPENDENT,
+    append,
+    clear,
+    combine,
+    copy,
+    dot,
+    first_block,
+    move_members,
+    remove,
+    room,
+    solve_chol,
+)
+from .pieces import dual_gain, inner, slope_above, slope_below
 
 SOLVED, CUT_OFF, STALLED = 0, 1, 2
 #: A margin this close to where it should be is there (data are scaled to unit size).
 MARGIN_TOLERANCE = 1e-9
-_DEPENDENT = 1e-11
-
-
-class Terms(NamedTuple):
-    """Pieces of all samples, see :mod:`.pieces`."""
-
-    tau: NDArray[np.float64]
-    vert: NDArray[np.float64]
-    number: NDArray[np.int64]
-    const: NDArray[np.float64]
-
-
-class Basis(NamedTuple):
-    """Members, the piece each holds, the Cholesky factor of their Gram matrix, and scratch vectors."""
-
-    size: NDArray[np.int64]
-    members: NDArray[np.int64]
-    piece: NDArray[np.int64]
-    place: NDArray[np.int64]
-    chol: NDArray[np.float64]
-    work: NDArray[np.float64]
-    backup: NDArray[np.float64]
-
-
-def make_basis(n: int, d: int) -> Basis:
-    """Allocate an empty basis for n samples in d dimensions."""
-    m = d + 3
-    integers = np.zeros(1, np.int64), np.zeros(m, np.int64), np.zeros(m, np.int64), np.full(n, -1, np.int64)
-    return Basis(*integers, np.zeros((m, m)), np.zeros((2, m)), np.zeros(n))
-
-
-def make_terms(n: int, n_hinges: int) -> Terms:
-    """Allocate the pieces of n samples."""
-    m = n_hinges + 2
-    return Terms(np.zeros((n, m)), np.zeros((n, m + 1)), np.zeros(n, np.int64), np.zeros(n))
-
-
-@inner
-def dot(p, q):
-    """Inner product of two short vectors."""
-    total = 0.0
-    for k in range(p.size):
-        total += p[k] * q[k]
-    return total
-
-
-@inner
-def copy(source, target):
-    """Copy a vector; a loop compiles ten times faster than an assignment of slices."""
-    for k in range(source.size):
-        target[k] = source[k]
-
-
-@inner
-def clear(vector):
-    """Set a vector to zero."""
-    for k in range(vector.size):
-        vector[k] = 0.0
 
 
 @inner
@@ -86,108 +38,6 @@ def _margins(a, y, w, b, u):
     np.dot(a, w, u)
     for i in range(u.size):
         u[i] += y[i] * b[0]
-
-
-@inner
-def combine(alpha, a, w):
-    """Write sum_i alpha_i a_i into w; most multipliers are zero."""
-    clear(w)
-    for i in range(alpha.size):
-        if alpha[i] != 0.0:
-            for k in range(w.size):
-                w[k] += alpha[i] * a[i, k]
-
-
-@inner
-def _solve(chol, m, rhs):
-    for r in range(m):
-        s = rhs[r]
-        for c in range(r):
-            s -= chol[r, c] * rhs[c]
-        rhs[r] = s / chol[r, r]
-    for r in range(m - 1, -1, -1):
-        s = rhs[r]
-        for c in range(r + 1, m):
-            s -= chol[c, r] * rhs[c]
-        rhs[r] = s / chol[r, r]
-
-
-@inner
-def _append(i, k, a, y, basis):
-    """Add sample i with piece k; False if it depends linearly on the members."""
-    m = basis.size[0]
-    if m >= basis.members.size - 1:
-        return False
-    row = basis.chol[m]
-    own = dot(a[i], a[i]) + 1.0
-    rest = own
-    for r in range(m):
-        j = basis.members[r]
-        s = dot(a[i], a[j]) + y[i] * y[j]
-        for c in range(r):
-            s -= basis.chol[r, c] * row[c]
-        row[r] = s / basis.chol[r, r]
-        rest -= row[r] * row[r]
-    if rest <= _DEPENDENT * own:
-        return False
-    row[m] = np.sqrt(rest)
-    basis.members[m], basis.piece[m], basis.place[i] = i, k, m
-    basis.size[0] = m + 1
-    return True
-
-
-@inner
-def _remove(position, basis):
-    """Take a member out and restore the triangle by plane rotations."""
-    m = basis.size[0] - 1
-    chol = basis.chol
-    basis.place[basis.members[position]] = -1
-    for r in range(position, m):
-        basis.members[r], basis.piece[r] = basis.members[r + 1], basis.piece[r + 1]
-        basis.place[basis.members[r]] = r
-        for c in range(r + 2):
-            chol[r, c] = chol[r + 1, c]
-    for r in range(position, m):
-        x, z = chol[r, r], chol[r, r + 1]
-        h = np.hypot(x, z)
-        cs, sn = x / h, z / h
-        for q in range(r, m):
-            p1, p2 = chol[q, r], chol[q, r + 1]
-            chol[q, r], chol[q, r + 1] = cs * p1 + sn * p2, cs * p2 - sn * p1
-    basis.size[0] = m
-
-
-@inner
-def _room(j, k, alpha, step, terms):
-    """How far alpha_j may move along the sign of ``step`` inside piece k."""
-    return terms.vert[j, k + 1] - alpha[j] if step > 0 else alpha[j] - terms.vert[j, k]
-
-
-@inner
-def _first_block(step, alpha, terms, basis, limit):
-    """Ratio test over the members: (largest step <= limit, position of the member that blocks or -1)."""
-    theta, blocker = limit, -1
-    for r in range(basis.size[0]):
-        if abs(step[r]) > 1e-14:
-            ratio = max(0.0, _room(basis.members[r], basis.piece[r], alpha, step[r], terms)) / abs(step[r])
-            if ratio < theta:
-                theta, blocker = ratio, r
-    return theta, blocker
-
-
-@inner
-def _move_members(theta, step, a, alpha, w, terms, basis, blocker):
-    for r in range(basis.size[0]):
-        j, k = basis.members[r], basis.piece[r]
-        move = theta * step[r]
-        if r == blocker:
-            end = terms.vert[j, k + 1] if step[r] > 0 else terms.vert[j, k]
-            move = end - alpha[j]
-            alpha[j] = end
-        else:
-            alpha[j] = min(max(alpha[j] + move, terms.vert[j, k]), terms.vert[j, k + 1])
-        for f in range(w.size):
-            w[f] += move * a[j, f]
 
 
 @inner
@@ -212,7 +62,7 @@ def _anchor(i, s, a, y, alpha, w, b, terms, basis):
     if partner == n:
         return False
     b[0] = y[partner] * (terms.tau[partner, piece] - dot(a[partner], w))
-    return _append(partner, piece, a, y, basis)
+    return append(partner, piece, a, y, basis)
 
 
 @inner
@@ -242,17 +92,17 @@ def _drive(i, s, goal, tolerance, rise_wanted, a, y, alpha, w, b, terms, basis):
         missing = s * (terms.tau[i, k] - u) if inside else np.inf
         if not forced and missing <= tolerance:
             if alone:  # no partner gains by moving along with i, so i itself sets b
-                _remove(basis.size[0] - 1, basis)
+                remove(basis.size[0] - 1, basis)
                 b[0] = y[i] * (terms.tau[i, k] - dot(a[i], w))
-                _append(i, k, a, y, basis)
+                append(i, k, a, y, basis)
             return SOLVED
         m = basis.size[0]
         for r in range(m):
             j = basis.members[r]
             step[r] = -s * (dot(a[i], a[j]) + y[i] * y[j])
             unit[r] = y[j]
-        _solve(basis.chol, m, step)
-        _solve(basis.chol, m, unit)
+        solve_chol(basis.chol, m, step)
+        solve_chol(basis.chol, m, unit)
         top, bottom = s * y[i], 0.0
         for r in range(m):
             top += y[basis.members[r]] * step[r]
@@ -263,12 +113,12 @@ def _drive(i, s, goal, tolerance, rise_wanted, a, y, alpha, w, b, terms, basis):
             step[r] -= shift * unit[r]
             rise += step[r] * dot(a[i], a[basis.members[r]])
         rise = s * (rise + y[i] * shift)
-        independent = rise > _DEPENDENT * (dot(a[i], a[i]) + 1.0) and m < w.size + 1
+        independent = rise > DEPENDENT * (dot(a[i], a[i]) + 1.0) and m < w.size + 1
         own_end = terms.vert[i, k + 1] if s > 0 else terms.vert[i, k]
         end = goal if forced else own_end
         own = max(0.0, s * (end - alpha[i]))
         full = missing / rise if independent and not forced else np.inf
-        theta, blocker = _first_block(step, alpha, terms, basis, min(own, full))
+        theta, blocker = first_block(step, alpha, terms, basis, min(own, full))
         unbounded = theta == np.inf
         if unbounded:
             slope, size = s * terms.tau[i, k], 1.0
@@ -278,7 +128,7 @@ def _drive(i, s, goal, tolerance, rise_wanted, a, y, alpha, w, b, terms, basis):
             if slope <= 1e-7 * size:
                 return STALLED
             theta = 2.0 * rise_wanted / slope
-        _move_members(theta, step, a, alpha, w, terms, basis, blocker)
+        move_members(theta, step, a, alpha, w, terms, basis, blocker)
         reached = blocker < 0 and theta == own
         move = end - alpha[i] if reached else s * theta
         alpha[i] += move
@@ -288,9 +138,9 @@ def _drive(i, s, goal, tolerance, rise_wanted, a, y, alpha, w, b, terms, basis):
         if unbounded:
             return CUT_OFF
         if blocker >= 0:
-            _remove(blocker, basis)
+            remove(blocker, basis)
         elif not reached:
-            if not _append(i, k, a, y, basis):
+            if not append(i, k, a, y, basis):
                 return STALLED
             return SOLVED
         elif forced:
@@ -312,8 +162,8 @@ def _recentre(a, y, alpha, w, b, terms, basis):
             worst = max(worst, abs(step[r]))
         if m == 0 or worst <= 0.1 * MARGIN_TOLERANCE:
             return
-        _solve(basis.chol, m, step)
-        _solve(basis.chol, m, unit)
+        solve_chol(basis.chol, m, step)
+        solve_chol(basis.chol, m, unit)
         top, bottom = 0.0, 0.0
         for r in range(m):
             top += y[basis.members[r]] * step[r]
@@ -321,24 +171,24 @@ def _recentre(a, y, alpha, w, b, terms, basis):
         shift = top / bottom
         for r in range(m):
             step[r] -= shift * unit[r]
-        theta, blocker = _first_block(step, alpha, terms, basis, 1.0)
-        _move_members(theta, step, a, alpha, w, terms, basis, blocker)
+        theta, blocker = first_block(step, alpha, terms, basis, 1.0)
+        move_members(theta, step, a, alpha, w, terms, basis, blocker)
         b[0] += theta * shift
         if blocker >= 0:
-            _remove(blocker, basis)
+            remove(blocker, basis)
 
 
 @inner
 def dual_value(a, y, alpha, w, terms, basis):
     """Balance sum_i y_i alpha_i to rounding, recompute w from alpha, and return the dual value."""
     off = dot(y, alpha)
-    best, room = -1, 0.0
+    best, most = -1, 0.0
     for r in range(basis.size[0]):
         j, k = basis.members[r], basis.piece[r]
-        free = _room(j, k, alpha, -y[j] * off, terms)
-        if free > room:
-            best, room = j, free
-    if best >= 0 and room > abs(off):
+        free = room(j, k, alpha, -y[j] * off, terms)
+        if free > most:
+            best, most = j, free
+    if best >= 0 and most > abs(off):
         alpha[best] -= y[best] * off
     combine(alpha, a, w)
     total = 0.0
@@ -361,7 +211,7 @@ def _load(a, y, alpha, w, b, terms, basis):
         if k < terms.number[i] and alpha[i] > terms.vert[i, k]:
             u = dot(a[i], w) + y[i] * b[0]
             if abs(u - terms.tau[i, k]) < 1e-6:
-                _append(i, k, a, y, basis)
+                append(i, k, a, y, basis)
     _recentre(a, y, alpha, w, b, terms, basis)
 
 
@@ -400,7 +250,7 @@ def _most_violated(a, y, alpha, w, b, u, terms, basis):
     return who, sign, goal, drift if drift > max(tolerance, 1e-3 * worst) else 0.0, tolerance
 
 
-@kernel
+@inner
 def ascend(a, y, alpha, w, b, u, terms, basis, cutoff, max_pivots):
     """Maximise the dual from the multipliers ``alpha``. Returns (bound, flag); margins are left in ``u``.
 
@@ -430,7 +280,7 @@ def ascend(a, y, alpha, w, b, u, terms, basis, cutoff, max_pivots):
             if value >= cutoff:
                 return value, CUT_OFF
         if np.isfinite(goal) and basis.place[who] >= 0:
-            _remove(basis.place[who], basis)
+            remove(basis.place[who], basis)
         wanted = 2.0 * max(1.0, abs(cutoff)) + max(0.0, -value if value > -np.inf else 0.0)
         copy(alpha, basis.backup)
         flag = _drive(who, sign, goal, tolerance, wanted, a, y, alpha, w, b, terms, basis)

@@ -18,8 +18,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .ascent import CUT_OFF, MARGIN_TOLERANCE, SOLVED, STALLED, Terms, clear, copy
-from .pieces import dual_gain, inner, kernel, slope_above, slope_below
+from .active_set import Terms, clear, copy
+from .ascent import CUT_OFF, MARGIN_TOLERANCE, SOLVED, STALLED
+from .pieces import dual_gain, inner, slope_above, slope_below
 
 _REFRESH = 40
 _PENALTY = 1e7
@@ -281,7 +282,7 @@ def _dismiss(terms, n):
             terms.number[i] = k - 1
 
 
-@kernel
+@inner
 def lp_ascend(alpha, w, b, u, terms, tab, cutoff, max_pivots):
     """Maximise the dual from the samples' multipliers ``alpha``. Returns (bound, flag); margins are left in ``u``.
 

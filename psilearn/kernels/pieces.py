@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-FREE, IN, OUT, GONE, TOP = 0, 1, 2, 3, 4
+FREE, IN, OUT, GONE, TOP, LEAN = 0, 1, 2, 3, 4, 5
 #: For functions that only kernels call: no wrapper for Python, which would double the time to compile.
 inner: Any = partial(njit, cache=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)()
 kernel = njit(cache=True, error_model="numpy", nogil=True)
@@ -49,16 +49,17 @@ def fill_piece(i, state, low, high, cost, knots, slopes, t, cap, tau, vert, coun
     """Write the pieces of one sample.
 
     TOP pays nothing and obeys u >= the first knot. IN pays cost * g(u) and obeys u >= t. OUT pays cost * cap and
-    obeys u <= t. GONE pays cost * cap and obeys nothing. FREE pays the convex envelope of the loss on [low, high]:
-    the line from (low, cap) that touches the graph of g as far down as possible, at v in {t, the knots above t,
-    high}, and g to the right of v.
+    obeys u <= t. GONE pays cost * cap and obeys nothing; LEAN pays ``low`` * u in addition. FREE pays the convex
+    envelope of the loss on [low, high]: the line from (low, cap) that touches the graph of g as far down as possible,
+    at v in {t, the knots above t, high}, and g to the right of v.
     """
     if state == FREE and low >= t:
         state = IN
     if state == FREE and high < t:
         state = OUT
-    if state == GONE:
-        count[i], vert[i, 0], const[i] = 0, 0.0, cost * cap
+    if state in (GONE, LEAN):
+        count[i], vert[i, 0], const[i] = 0, -low if state == LEAN else 0.0, cost * cap
+        tau[i, 0] = 0.0
         return
     if state == OUT:
         count[i], tau[i, 0], const[i] = 1, t, cost * cap

@@ -16,8 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
-from ..kernels import lp_ascent, tree
-from ..kernels.ascent import SOLVED, Basis, Terms, make_basis, make_terms
+from ..kernels import branching, lp_ascent, tree
+from ..kernels.active_set import Basis, Terms, make_basis, make_terms
+from ..kernels.ascent import SOLVED
 from ..kernels.pieces import FREE, GONE, IN
 from ..losses import Loss
 from ..result import Status
@@ -29,6 +30,9 @@ Array = NDArray[np.float64]
 _CHUNK_SECONDS = 0.05
 _CHUNK_NODES = 64
 _ROUNDS = 5
+#: Nodes per sample before the margins are tightened at the root, and the improvement of the incumbent that makes it pay
+#: to do so again.
+_SQUEEZE_AFTER, _SQUEEZE_AGAIN = 0.5, 0.98
 
 
 @dataclass
@@ -206,14 +210,20 @@ class TreeSearch:
     ) -> None:
         self.model, self.best, self.scratch, self.options = model, best, scratch, options
         n = model.y.size
-        self.pool = make_pool(64, n)
-        slot = tree.push(self.pool, 0.0)
-        self.pool.state[slot] = model.given
-        self.pool.low[slot], self.pool.high[slot] = margin_bounds(model, best.value[0], most)
-        self.pool.intercept[slot] = best.b[0]
-        self.work, self.counters = make_work(model), np.zeros(3, np.int64)
+        self.low, self.high = margin_bounds(model, best.value[0], most)
+        self._plant()
+        self.work, self.trial, self.counters = make_work(model), make_work(model), np.zeros(3, np.int64)
+        self.history = branching.make_history(n)
+        self.squeezed = math.inf
         self.most_slots = max(4 * n, int(options.extra.get("memory", 2e9) / (25 * n + 32)))
         self.chunk = 16
+
+    def _plant(self) -> None:
+        """Begin the tree with nothing but its root."""
+        self.pool = make_pool(64, self.model.y.size)
+        slot = tree.push(self.pool, 0.0)
+        self.pool.state[slot], self.pool.intercept[slot] = self.model.given, self.best.b[0]
+        self.pool.low[slot], self.pool.high[slot] = self.low, self.high
 
     @property
     def bound(self) -> float:
@@ -237,18 +247,45 @@ class TreeSearch:
         while not self.is_done and clock.seconds < until and self.steps < max_steps:
             if self.pool.sizes[1] < n + 64 and self.pool.state.shape[0] < self.most_slots:
                 self.pool = grown(self.pool)
+            if self.steps >= _SQUEEZE_AFTER * n and self.best.value[0] < _SQUEEZE_AGAIN * self.squeezed:
+                self._squeeze(clock, until)
             began = clock.seconds
             # Chunks fitted to the clock cost nothing when time ends the search; under a node limit they would make
             # the outcome depend on the machine's mood.
             chunk = self.chunk if math.isinf(max_steps) else int(min(_CHUNK_NODES, max_steps - self.steps))
             tree.advance(
-                self.model, self.pool, self.best, self.work, self.scratch, self.counters, self.options.gap_tol,
-                chunk, _ROUNDS,
+                self.model, self.work, self.pool, self.best, self.scratch, self.history, self.counters,
+                self.options.gap_tol, chunk, _ROUNDS,
             )  # fmt: skip
             if self.counters[1]:
                 raise InconsistentBoundError("a node's bound exceeds an incumbent inside it")
             took = max(clock.seconds - began, 1e-6)
             self.chunk = int(min(max(1, self.chunk * min(4.0, _CHUNK_SECONDS / took)), 100_000))
+
+    def _squeeze(self, clock: Clock, until: float) -> None:
+        """Tighten the least margins at the root and hand them to all open nodes (2-norm only)."""
+        model, best, work = self.model, self.best, self.work
+        is_first, self.squeezed = math.isinf(self.squeezed), float(best.value[0])
+        if model.norm != 2:
+            return
+        upper = self.squeezed * (1.0 + tree.ROUNDING)
+        price = np.zeros(model.y.size)
+        for _ in range(_ROUNDS):
+            work.state[:], work.low[:], work.high[:], work.alpha[:] = model.given, self.low, self.high, 0.0
+            bound, flag = tree.solve_node(model, work, upper)
+            if flag != SOLVED or bound >= upper or clock.seconds >= until:
+                break
+            if not price.any():
+                price = np.sqrt(2.0 * (upper - bound)) / np.maximum(np.median(model.dist, axis=1), 1e-9)
+            before = float(np.sum(self.low))
+            branching.squeeze(model, work, self.trial, price, upper, bound)
+            self.low = work.low.copy()
+            if float(np.sum(self.low)) < 0.9 * before:
+                break
+        if is_first:  # better decisions from the root on are worth more than the few nodes so far
+            self._plant()
+        slots = self.pool.heap[: self.pool.sizes[0]]
+        self.pool.low[slots] = np.maximum(self.pool.low[slots], self.low)
 
 
 def polish(model: tree.Model, best: tree.Best, work: tree.Work) -> Array:
