@@ -314,9 +314,7 @@ def main() -> None:
     """Run the command line; errors are one sentence on standard error."""
     STOPPED.clear()
     signal.signal(signal.SIGTERM, _stop)
-    if (
-        signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    ):  # else ignored, as in the background
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # else ignored, as in the background
         signal.signal(signal.SIGINT, _stop)
     try:
         status = app(standalone_mode=False)
