@@ -175,8 +175,8 @@ def local_search(model: Model, best: Best, work: Work, u: NDArray[np.float64]) -
 def _is_false_proof(model, best, work, bound, allowance):
     """Whether the incumbent lies in the node and yet is below its bound: the one thing that must never happen.
 
-    The incumbent may miss t (or the top) by FEASIBLE and pay as if it did not. It is then worth its value plus the price of
-    that, alpha_i (t - u_i): no less than the bound by weak duality, however large the costs are.
+    The incumbent may miss t (or the top) by FEASIBLE and pay as if it did not. Its worth is then its value plus the
+    price of that, alpha_i (t - u_i): no less than the bound by weak duality, however large the costs are.
     """
     if bound <= best.value[0] + allowance:
         return False
