@@ -208,8 +208,9 @@ def test_truncated_with_two_costs_descends_and_others_refuse(data):
     convex = RejectClassifier(d=(0.1, 0.3), C=0.3).fit(X, y)
     problem, _ = model._prepare(X, y, None)
     assert model.objective_ <= problem.value(convex.coef_, convex.intercept_) + 1e-9
-    with pytest.raises(ValueError, match="one loss for all classes"):
-        RejectClassifier(d=(0.1, 0.3), s=-1.0, solver="mip").fit(X, y)
+    for solver in ("mip", "patterns", "outer", "cones"):
+        with pytest.raises(ValueError, match="one loss for all classes"):
+            RejectClassifier(d=(0.1, 0.3), s=-1.0, solver=solver).fit(X, y)
 
 
 def test_dual_bounds_of_losses_by_class_hold(data):

@@ -40,6 +40,8 @@ _ROUNDING = 1e-9
 
 def refuses(problem: Problem) -> str | None:
     """Say in one sentence why the search over cones cannot take this problem, None if it can."""
+    if problem.loss.varies_by_class:
+        return 'solver="cones" takes one loss for all classes; use solver="dca".'
     if problem.is_kernel:
         return 'solver="cones" works on coefficients and takes linear problems only; use solver="dca" for kernels.'
     if problem.tilt is not None:

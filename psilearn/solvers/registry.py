@@ -147,9 +147,9 @@ def solve_nonconvex(problem: Problem, options: Options, start: Result | None = N
     clock = Clock(options.time_limit)
     found = descend(problem, options, start)
     is_unlimited = math.isinf(options.time_limit)
-    exact_solver = choose_exact(problem)
     if problem.loss.is_continuous and is_unlimited:
         return found
+    exact_solver = choose_exact(problem)
     if problem.n > EXACT_SAMPLES or load(exact_solver).refuses(problem) is not None:
         return found
     nodes = options.max_iter
