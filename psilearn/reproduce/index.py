@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from .compare import LIMIT, Row, blind_spot, compare, judge, level, reasons, verdict
+from .compare import LIMIT, Row, blind_spot, compare, judge, reasons, verdict
 from .experiment import Experiment
 from .page import Block, Heading, Link, Table, Text
 from .report import duration, page_name, summary_path, write, write_page
@@ -46,13 +46,26 @@ class _Entry:
         return NOT_COMPUTED if self.summary is None else verdict(self.experiment, self.summary, self.rows)[0]
 
     @property
+    def is_judged(self) -> bool:
+        return self.verdict.startswith(("Reproduces", "Does not reproduce"))
+
+    @property
+    def short(self) -> str:
+        """The table's name, with the share of its numbers that part."""
+        name = self.experiment.name.split("/")[1]
+        parting = sum(row.parts for row in self.rows)
+        if not (self.is_judged and parting):
+            return name
+        return f"{name} ({parting} of {sum(row.z is not None for row in self.rows)} numbers part)"
+
+    @property
     def line(self) -> Sequence[str | Link]:
         experiment, summary = self.experiment, self.summary
         if summary is None:
             return [experiment.name, experiment.title, NOT_COMPUTED, "", ""]
         said = [self.verdict, *(f"Why: {text}" for text in reasons(experiment, self.rows)[:1])]
         unseen = blind_spot(self.rows)
-        if unseen is not None and not experiment.deterministic and not self.verdict.startswith("No verdict:"):
+        if unseen is not None and not experiment.deterministic and self.is_judged:
             said.append(f"Differences below {unseen:.0%} would mostly go unseen.")
         done = f"{summary.replications} of {experiment.replications}"
         full = "" if summary.seconds_full is None else duration(summary.seconds_full)
@@ -106,21 +119,19 @@ def _entry(experiment: Experiment, folder: Path) -> _Entry:
 
 
 def in_short(entries: Sequence[_Entry]) -> str:
-    """Say in plain words what came of a paper: its numbers, where they part, and its claims."""
-    entries = [entry for entry in entries if not entry.verdict.startswith("No verdict:")]
-    judged = [row for entry in entries for row in entry.rows if row.z is not None]
-    if not judged:
-        return "No number could be judged." if any(entry.summary for entry in entries) else NOT_COMPUTED
-    apart = {entry.experiment.name: entry.rows for entry in entries if any(row.parts for row in entry.rows)}
-    agree = sum(not row.parts for row in judged)
-    text = f"{level(judged)}: {agree} of {len(judged)} numbers agree with the printed ones."
-    if apart:
-        counts = [
-            f"{name.split('/')[1]} ({sum(row.parts for row in rows)} of {sum(row.z is not None for row in rows)})"
-            for name, rows in apart.items()
-        ]
-        text += f" Numbers part in {', '.join(counts)}."
-    return text + _claims(entries)
+    """Say in plain words what came of a paper: which tables reproduce, how many numbers agree, and its claims."""
+    if not any(entry.summary for entry in entries):
+        return NOT_COMPUTED
+    told = []
+    for start in ("Reproduces:", "Reproduces with exceptions:", "Does not reproduce:", "No verdict:"):
+        some = [entry for entry in entries if entry.verdict.startswith(start)]
+        if some:
+            told.append(f"{start} {', '.join(entry.short for entry in some)}.")
+    judged = [row for entry in entries if entry.is_judged for row in entry.rows if row.z is not None]
+    if judged:
+        agree = sum(not row.parts for row in judged)
+        told.append(f"{agree} of the {len(judged)} numbers judged agree with the printed ones.")
+    return " ".join(told) + _claims(entries)
 
 
 def _claims(entries: Sequence[_Entry]) -> str:
