@@ -268,7 +268,7 @@ def bound_node(data, lower, upper, state, budget, cutoff, tol, centre, dual, the
     ``budget`` is the incumbent's value (tightening keeps every point at most that good), ``cutoff`` the bound at which
     the node can be discarded, ``tol`` the absolute accuracy of its solution. 1/2 q ||w - centre||^2 <= budget - dual[0]
     is known to hold on entry (dual[0] = -inf: nothing is known). ``theta`` receives the relaxed minimiser,
-    ``violation`` each free sample's loss above its envelope there. Returns the bound (inf: empty node).
+    ``violation`` each free sample's promise for branching. Returns the bound (inf: empty node).
     """
     p = data.q.size
     bound = -np.inf
@@ -310,7 +310,12 @@ def bound_node(data, lower, upper, state, budget, cutoff, tol, centre, dual, the
             for l in range(p):
                 f += data.rows[i, r, l] * theta[l]
             u = min(u, f)
-        violation[i] = data.cost[i] * (data.cap if u < data.t else _g(u, data.kinks, data.slopes))
+        # Branching lifts both children where both fates cost more than the envelope: the product of the two estimates.
+        paid = 0.0
         for m in range(node_coef.shape[1]):
-            violation[i] -= node_coef[i, m] * max(node_kinks[i, m] - u, 0.0)
+            paid += node_coef[i, m] * max(node_kinks[i, m] - u, 0.0)
+        capped = max(data.cost[i] * data.cap - paid, 0.0)
+        push = data.cap * max(data.t - u, 0.0) if data.has_jump else 0.0
+        believed = max(data.cost[i] * (_g(u, data.kinks, data.slopes) + push) - paid, 0.0)
+        violation[i] = capped * believed
     return bound

@@ -114,8 +114,8 @@ def choose_convex(problem: Problem) -> str:
 def choose_exact(problem: Problem) -> str:
     """Return the name of the exact solver for a truncated problem: by measurement the fastest to a proof.
 
-    Up to their limit cones beat vertices and patterns wherever they apply; vertices beat patterns in the fewest
-    dimensions only (docs/outer.md has the figures).
+    Up to their limit cones are the safe choice: patterns are faster only where few samples are worth disbelieving.
+    Vertices beat patterns in the fewest dimensions only (docs/outer.md has the figures).
     """
     if problem.n_classes == 2:
         return "mip"
