@@ -1,11 +1,14 @@
 """The exact solver against the published mixed-integer formulation in SCIP and HiGHS, restrictions and label proofs."""
 
+import sys
+
 import numpy as np
 import pytest
 
 from psilearn.losses import HardMargin, Psi, TruncatedHinge
 from psilearn.penalties import Penalty
 from psilearn.problem import Problem
+from psilearn.programs.highs import ProgramError
 from psilearn.result import Claim, Status
 from psilearn.solvers import mip
 from psilearn.solvers.base import Options
@@ -36,6 +39,22 @@ def test_equals_the_engines(loss, engine, norm, formulation):
         assert ours.objective == pytest.approx(theirs.objective, rel=1e-5)
         assert ours.lower_bound <= theirs.objective * (1 + 1e-6)
         assert theirs.certificate.engine == engine
+
+
+def test_equals_gurobi_where_it_is_installed():
+    pytest.importorskip("gurobipy")
+    for norm in (2, 1):
+        problem = make_problem(0, 12, 3, Psi(0.5), 3.0, norm)
+        ours = mip.solve(problem, Options(gap_tol=1e-8))
+        theirs = mip.solve(problem, Options(gap_tol=1e-6, extra={"engine": "gurobi"}))
+        assert ours.objective == pytest.approx(theirs.objective, rel=1e-5)
+        assert theirs.certificate.engine == "gurobi"
+
+
+def test_a_missing_gurobi_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "gurobipy", None)
+    with pytest.raises(ProgramError, match="pip install"):
+        mip.solve(make_problem(0, 10, 2, Psi(1.0), 1.0, 2), Options(extra={"engine": "gurobi"}))
 
 
 def test_tight_formulation_takes_the_hard_margin():

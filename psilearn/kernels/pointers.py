@@ -18,16 +18,21 @@ _BOUND_AND_FLAG = types.Tuple((types.float64, types.int64))
 
 
 def by_pointer(function: Any) -> Callable[..., Any]:
-    """Turn a kernel (solve, model, work, ...) into a function (model, work, ...) whose ``solve`` is the node solver."""
+    """Turn a kernel (solve, model, work, ...) into a function (model, work, ...) whose ``solve`` is the node solver.
+
+    Arrays among the arguments must always have the same dtype and number of dimensions and be C-contiguous: only the
+    first call with arguments of given Python types looks closer.
+    """
     entries: dict[tuple[Any, ...], Callable[..., Any]] = {}
 
     @wraps(function.py_func)
     def call(*arguments: Any) -> Any:
-        solve, key = node_solver(arguments[0]), tuple(map(typeof, arguments))
+        solve, key = node_solver(arguments[0]), (arguments[0].norm, *map(type, arguments))
         if key not in entries:
-            signature = _BOUND_AND_FLAG(key[0], key[1], types.float64)
+            model, work, *others = map(typeof, arguments)
+            signature = _BOUND_AND_FLAG(model, work, types.float64)
             solve.compile(signature)
-            entries[key] = function.compile((types.FunctionType(signature), *key))
+            entries[key] = function.compile((types.FunctionType(signature), model, work, *others))
         return entries[key](solve, *arguments)
 
     return call

@@ -23,6 +23,8 @@ ROUNDING = 1e-10
 #: A margin this little below t satisfies u >= t.
 FEASIBLE = 1e-7
 _NODES, _FALSE_PROOF, _LOCAL_SEARCHES = 0, 1, 2
+#: Nodes by which a dive may exceed the number asked for, so that the clock is looked at in time.
+_LONGEST_DIVE = 16
 
 
 class Pool(NamedTuple):
@@ -168,7 +170,7 @@ def local_search(model: Model, best: Best, work: Work, u: NDArray[np.float64]) -
 
     ``work`` is scratch memory of its own; its multipliers are the warm start.
     """
-    _search_locally(model, work, best, u)
+    _search_locally(model, work, best, np.ascontiguousarray(u, dtype=np.float64))
 
 
 @inner
@@ -259,7 +261,7 @@ def advance(solve, model, work, pool, best, search, history, counters, gap_tol, 
         work.state[who] = OUT if go_in else IN
         _open_node(pool, bound, work)
         work.state[who] = IN if go_in else OUT
-        diving = pool.sizes[1] >= 4
+        diving = pool.sizes[1] >= 4 and done < n_nodes + _LONGEST_DIVE
         if not diving:
             _open_node(pool, bound, work)
 

@@ -216,14 +216,15 @@ class TreeSearch:
         self.history = branching.make_history(n)
         self.squeezed = math.inf
         self.most_slots = max(4 * n, int(options.extra.get("memory", 2e9) / (25 * n + 32)))
-        self.chunk = 16
+        self.chunk = 1
 
     def _plant(self) -> None:
         """Begin the tree with nothing but its root."""
-        self.pool = make_pool(64, self.model.y.size)
-        slot = tree.push(self.pool, 0.0)
-        self.pool.state[slot], self.pool.intercept[slot] = self.model.given, self.best.b[0]
-        self.pool.low[slot], self.pool.high[slot] = self.low, self.high
+        pool = make_pool(64, self.model.y.size)
+        slot = tree.push(pool, 0.0)
+        pool.state[slot], pool.intercept[slot] = self.model.given, self.best.b[0]
+        pool.low[slot], pool.high[slot] = self.low, self.high
+        self.pool = pool  # complete: an interrupt must never find a tree without its root
 
     @property
     def bound(self) -> float:

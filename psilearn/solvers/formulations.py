@@ -1,7 +1,7 @@
 """Truncated losses as mixed-integer programmes, two classes: the published formulation and a tight one.
 
-Both are stated for the scaled problem of :mod:`.reduction` over x = (w, b, ...) and can be handed to SCIP or HiGHS.
-They are the references against which our own branch and bound is tested and timed.
+Both are stated for the scaled problem of :mod:`.reduction` over x = (w, b, ...) and can be handed to SCIP, Gurobi or
+HiGHS. They are the references against which our own branch and bound is tested and timed.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from ..losses import Loss
+from ..programs.gurobi import solve_gurobi
 from ..programs.highs import Answer, HighsSession
 from ..programs.scip import solve_scip
 from .reduction import Reduction
@@ -37,14 +38,16 @@ class Program:
     dim: int
 
     def solve(self, engine: str, time_limit: float = math.inf, gap_tol: float = 0.0) -> Answer:
-        """Solve with "scip" or "highs" (no quadratic term); value and bound are without :attr:`constant`."""
-        if engine == "scip":
-            return solve_scip(
+        """Solve with "scip", "gurobi" or "highs" (no quadratic term); value and bound are without :attr:`constant`."""
+        if engine in ("scip", "gurobi"):
+            return (solve_scip if engine == "scip" else solve_gurobi)(
                 self.cost, self.quadratic, self.rows, self.row_lower, self.row_upper, self.lower, self.upper,
                 self.integer, time_limit, gap_tol,
             )  # fmt: skip
         if engine != "highs" or np.any(self.quadratic):
-            raise ValueError(f"engine {engine!r} cannot take this programme; use 'scip', or 'highs' for an l1 penalty.")
+            raise ValueError(
+                f"engine {engine!r} cannot take this programme; use 'scip' or 'gurobi', or 'highs' for an l1 penalty."
+            )
         session = HighsSession(mip_rel_gap=gap_tol)
         for flag in (False, True):
             which = self.integer == flag

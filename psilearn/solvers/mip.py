@@ -62,8 +62,9 @@ def solve(problem: Problem, options: Options, start: Result | None = None) -> Re
         The support vector machine to restrict by; by default the one with the same penalty and C.
     memory : float
         Bytes of open nodes (default 2e9).
-    engine : "psilearn", "scip" or "highs"
-        Our own search, or a mixed-integer programme in an engine ("highs" for l1 penalties only).
+    engine : "psilearn", "scip", "gurobi" or "highs"
+        Our own search, or a mixed-integer programme in an engine ("highs" for l1 penalties only; "gurobi" if it is
+        installed).
     formulation : "tight" or "paper"
         The programme an engine gets, see :mod:`.formulations`.
     """

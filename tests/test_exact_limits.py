@@ -1,0 +1,60 @@
+"""The exact solver stops when told to, and what it then says is true."""
+
+import json
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from psilearn.losses import Psi
+from psilearn.penalties import Penalty
+from psilearn.problem import Problem
+from psilearn.solvers import mip
+from psilearn.solvers.base import Options
+from psilearn.spaces import LinearSpace
+
+INTERRUPTED = """
+import json, os, signal, threading
+import numpy as np
+from psilearn.losses import Psi
+from psilearn.penalties import Penalty
+from psilearn.problem import Problem
+from psilearn.solvers import mip
+from psilearn.solvers.base import Options
+from psilearn.spaces import LinearSpace
+
+rng = np.random.default_rng(0)
+X, y = rng.normal(size=(150, 8)), rng.integers(0, 2, 150)
+problem = Problem(LinearSpace(X), y, 2, Psi(2.0), Penalty(l2=1.0), 0.5, np.ones(150))
+mip.solve(problem, Options(max_iter=200))  # compiles
+threading.Timer({delay}, os.kill, (os.getpid(), signal.SIGINT)).start()
+result = mip.solve(problem, Options(time_limit=60))
+value = problem.value(result.coef, result.intercept)
+print(json.dumps([result.status.value, result.objective, value, result.lower_bound, result.history[-1].seconds]))
+"""
+
+
+@pytest.mark.parametrize("delay", [0.7, 2.5])
+def test_ctrl_c_returns_the_incumbent_and_an_honest_bound(delay):
+    code = INTERRUPTED.format(delay=delay)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    status, objective, value, bound, seconds = json.loads(done.stdout.splitlines()[-1])
+    assert status == "interrupted"
+    assert objective == value
+    assert 0 <= bound < objective
+    assert seconds < 20
+
+
+@pytest.mark.parametrize("norm", [2, 1])
+def test_the_time_limit_is_kept_on_larger_samples(norm):
+    rng = np.random.default_rng(1)
+    X, y = rng.normal(size=(500, 20)), rng.integers(0, 2, 500)
+    penalty = Penalty(l2=1.0) if norm == 2 else Penalty(l1=1.0)
+    problem = Problem(LinearSpace(X), y, 2, Psi(0.5), penalty, 1.0, np.ones(500))
+    mip.solve(problem, Options(max_iter=1))  # compiles
+    began = time.perf_counter()
+    result = mip.solve(problem, Options(time_limit=1.0))
+    assert time.perf_counter() - began < 5  # a crowded machine is slow; without a limit this takes hours
+    assert result.lower_bound <= result.objective
