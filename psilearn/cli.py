@@ -57,7 +57,10 @@ def compare(
         typer.Option(min=0, max=0.49, help="Share of training labels to flip (default: 0.1 without a file, else 0)."),
     ] = None,
     folds: Annotated[int, typer.Option(min=0, help="Test folds of a cross-validation; 0 is one split.")] = 0,
-    reject: Annotated[float, typer.Option(help="Price of an abstention, between 0 and 0.5.")] = 0.2,
+    reject: Annotated[
+        float | None,
+        typer.Option(help="Let every method abstain at this price, between 0 and 0.5, and show what it answers."),
+    ] = None,
     rules: Annotated[bool, typer.Option("--rules", help="Print the rules in words.")] = False,
     method: Annotated[list[str] | None, typer.Option(help="Run this method only; may be given several times.")] = None,
 ) -> None:
@@ -69,7 +72,7 @@ def compare(
     _check_methods(method or [], [m.key for m in METHODS])
     if folds == 1:
         raise typer.BadParameter("a cross-validation needs at least 2 folds.", param_hint="--folds")
-    if not 0 < reject < 0.5:
+    if reject is not None and not 0 < reject < 0.5:
         raise typer.BadParameter("the price must lie between 0 and 0.5.", param_hint="--reject")
     _check_folder(out)
     understood = _understood(data, target, drop)
@@ -78,7 +81,8 @@ def compare(
     settings = Settings(
         # A report's pictures need fits of their own.
         budget=budget if out is None else 0.75 * budget,
-        seed=seed, outer_folds=folds, methods=tuple(method or ()), d=reject,
+        seed=seed, outer_folds=folds, methods=tuple(method or ()),
+        d=reject or 0.2, everyone_abstains=reject is not None,
         flip=(0.1 if data is None else 0.0) if flip is None else flip,
     )  # fmt: skip
     with progress_bar() as progress:

@@ -7,18 +7,23 @@ the penalty, so what it returns bounds the risk along a whole path of either.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from .kernels.risk import mix_codes, risk_along, risk_csr, risk_dense
+from .kernels.risk import add_rows, hinge_codes, mix_codes, risk_along, score_rows, score_rows_few
 from .problem import Problem
 from .spaces import LinearSpace
 
 Array = NDArray[np.float64]
 _ROWS_FOR_SCALE = 4096
+_SHORT = 32  # entries of a row up to which BLAS is faster
+_BLOCK, _LONG_BLOCK = 1 << 18, 1 << 21  # entries that stay in the near and in the far cache
+_FEW = 0.1  # share of the coefficients up to which only theirs are read
 
 
 @dataclass(frozen=True)
@@ -86,15 +91,57 @@ class Risk(Protocol):
         """Return the multipliers R (n, m) of a combination of looks, for unit C."""
 
 
+class Rows:
+    """The two operations that a method for two classes needs of the data, on dense or CSR rows.
+
+    Short dense rows are the business of BLAS. Of long ones the part that few coefficients need is read alone.
+    """
+
+    def __init__(self, X: NDArray | sp.csr_matrix) -> None:
+        self.X = X
+        self.is_plain = not isinstance(X, np.ndarray) or (X.dtype == np.float64 and X.shape[1] <= _SHORT)
+
+    def scores(self, w: Array, out: Array) -> None:
+        """Write X w."""
+        if not isinstance(self.X, np.ndarray):
+            out[:] = self.X @ w
+        elif self.is_plain:
+            np.dot(self.X, w, out=out)
+        elif (used := np.flatnonzero(w)).size <= _FEW * w.size:
+            score_rows_few(self.X, used, w[used], out)
+        else:
+            score_rows(self.X, w, out)
+
+    def adjoint(self, r: Array) -> Array:
+        """Return X'r."""
+        out = np.zeros(self.X.shape[1])
+        if self.is_plain:
+            out += self.X.T @ r
+        else:
+            add_rows(self.X, r, out)
+        return out
+
+    def blocks(self) -> Iterator[tuple[slice, Rows]]:
+        """Return the rows in parts that stay in the cache between the two operations."""
+        n, p = self.X.shape
+        if not isinstance(self.X, np.ndarray):  # rows of CSR would be copied
+            yield slice(0, n), self
+            return
+        step = max(1, (_LONG_BLOCK if self.is_plain else _BLOCK) // p)
+        for first in range(0, n, step):
+            rows = slice(first, min(first + step, n))
+            yield rows, Rows(self.X[rows])
+
+
 class TwoClassRisk:
-    """Two classes: a fused kernel on dense or CSR data; ``scores`` are the margins.
+    """Two classes, on dense or CSR data; ``scores`` are the margins.
 
     A code is the number of hinges in force, plus (number of hinges + 1) for the second class.
     """
 
     def __init__(self, problem: Problem, coordinates: Coordinates) -> None:
         assert isinstance(problem.space, LinearSpace)
-        self.X = problem.space.X
+        self.rows = Rows(problem.space.X)
         self.signs, self.weights = problem.signs, problem.weights
         self.coordinates = coordinates
         self.knots, c = _hinge_table(problem)
@@ -104,17 +151,17 @@ class TwoClassRisk:
         self.passes = 0.0
 
     def look(self, v: Array) -> Look:
-        """One fused pass."""
+        """Scores, then their adjoint."""
         W, b = self.coordinates.coefficients(v)
-        margins, code = np.empty(self.signs.size), np.empty(self.signs.size, dtype=np.uint8)
-        g = np.empty(v.size)
-        rest = (W[0], b[0], self.signs, self.weights, *self.tables, margins, code, g)
-        if isinstance(self.X, np.ndarray):
-            value = risk_dense(self.X, *rest)
-        else:
-            value = risk_csr(self.X.data, self.X.indices, self.X.indptr, *rest)
+        n = self.signs.size
+        margins, code, r = np.empty(n), np.empty(n, dtype=np.uint8), np.empty(n)
+        value, g = 0.0, np.zeros(W.shape[1])
+        for i, rows in self.rows.blocks():
+            rows.scores(W[0], margins[i])
+            value += hinge_codes(b[0], self.signs[i], self.weights[i], *self.tables, margins[i], code[i], r[i])
+            g += rows.adjoint(r[i])
         self.passes += 1.0
-        return Look(value, self.coordinates.gradient(g[None, :-1], g[-1:]), margins, code)
+        return Look(value, self.coordinates.gradient(g[None, :], r.sum(keepdims=True)), margins, code)
 
     def along(self, start: Array, end: Array, tau: float) -> tuple[float, float]:
         """Risk and slope on the segment of margins."""
@@ -154,7 +201,7 @@ class LocalRisk:
 
     def release(self) -> None:
         """Give back the copy of the near samples; multipliers of cuts need only their codes."""
-        self.risk.X = self.risk.X[:0]
+        self.risk.rows = Rows(self.risk.rows.X[:0])
 
     def look(self, v: Array) -> Look:
         """One pass over the near samples; the last score carries the linear part."""

@@ -13,6 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from .audit import given_up
+from .compare.abstain import answers
 from .compare.job import Comparison, Outcome
 from .compare.summary import certified, flips_found, n_nonzero, n_support, verdict
 from .tables import Understanding, shown
@@ -91,10 +92,28 @@ def show_comparison(out: Console, comparison: Comparison) -> None:
             out.print(f"  • {outcome.method.label}: {note}.")
     for method, reason in comparison.not_run:
         out.print(f"  • {method.label} was not run: {shown(reason, 300)}")
+    if settings.everyone_abstains:
+        show_abstentions(out, comparison)
     out.print(f"\n{verdict(comparison)}")
     if settings.flip:
         out.print("suspects: flipped labels found / samples the fit refused to believe.")
     out.print(f"{comparison.seconds:.1f} s in all.")
+
+
+def show_abstentions(out: Console, comparison: Comparison) -> None:
+    """Print what every method answers when an abstention costs d and an error 1."""
+    d = comparison.settings.d
+    out.print(f"\nIf an abstention costs {d:g} and an error 1 (a fit without a rule of its own: by its sureness):")
+    table = Table(box=None, padding=(0, 1), header_style="bold")
+    table.add_column("method", no_wrap=True)
+    for name in ("answered", "error among answered", "cost per row"):
+        table.add_column(name, justify="right", no_wrap=True)
+    shown_rows = [(o, answers(o.wrong, o.abstained, d)) for o in comparison.outcomes if o.abstained is not None]
+    least = min((a.cost for _, a in shown_rows), default=0.0)
+    for outcome, a in shown_rows:
+        cells = outcome.method.label, f"{100 * a.coverage:.1f}%", f"{100 * a.error:.1f}%", f"{a.cost:.4f}"
+        table.add_row(*(Text(cell, style="bold green" if a.cost == least else "") for cell in cells))
+    out.print(table)
 
 
 def show_rules(out: Console, comparison: Comparison) -> None:

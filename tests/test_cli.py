@@ -190,6 +190,13 @@ def test_rules_and_abstentions_are_printed(psilearn, csv):
     assert done.returncode == 0, done.stderr
     assert "age" in done.stdout.split("L0-RBoost:")[1]
     assert "abstentions at d = 0.1" in done.stdout
+    answered = done.stdout.split("an abstention costs 0.1")[1]
+    assert "error among answered" in answered
+    for label in ("L0-RBoost", "Reject option, l1"):
+        coverage, error, cost = answered.split(label)[1].split()[:3]
+        share, wrong = (float(cell.rstrip("%")) / 100 for cell in (coverage, error))
+        assert 0 <= share <= 1
+        assert float(cost) == pytest.approx(share * wrong + (1 - share) * 0.1, abs=1e-3)
 
 
 def test_audit_ranks_every_row(psilearn, csv, tmp_path):

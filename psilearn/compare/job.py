@@ -20,6 +20,7 @@ from ..audit import given_up
 from ..encoding import TableEncoder
 from ..programs.highs import ProgramError
 from ..tables import Understanding
+from .abstain import abstentions
 from .methods import METHODS, Context, Method
 from .tuning import Tuning, thin, tune
 from .warmup import warm_up
@@ -50,6 +51,8 @@ class Settings:
         Keys of the methods to run; empty for all.
     d : float
         Price of an abstention, for the methods that may abstain.
+    everyone_abstains : bool
+        Whether every method may, by a threshold on its scores or probabilities if it has no rule of its own.
     """
 
     budget: float = 60.0
@@ -60,6 +63,7 @@ class Settings:
     flip: float = 0.0
     methods: tuple[str, ...] = ()
     d: float = 0.2
+    everyone_abstains: bool = False
 
 
 @dataclass(frozen=True)
@@ -89,8 +93,8 @@ class Split:
 class Outcome:
     """What one method did.
 
-    ``wrong`` marks the misclassified test rows, pooled over the splits; the model, suspects and tuning are those of
-    the first split.
+    ``wrong`` marks the misclassified test rows, pooled over the splits, ``abstained`` those on which the method would
+    not answer; the model, suspects and tuning are those of the first split.
     """
 
     method: Method
@@ -101,6 +105,7 @@ class Outcome:
     suspects: NDArray[np.intp] | None
     n_train: int
     notes: list[str] = field(default_factory=list)
+    abstained: NDArray[np.bool_] | None = None
 
     @property
     def error(self) -> float:
@@ -236,7 +241,7 @@ def flip_labels(y: NDArray, share: float, seed: int) -> tuple[NDArray, NDArray[n
 
 def run_method(method: Method, splits: list[Split], settings: Settings, share: float) -> Outcome | str:
     """Tune, fit and test one method on all splits within ``share`` seconds, or say why it could not be done."""
-    wrong = []
+    wrong, abstained = [], []
     first: Outcome | None = None
     start = time.perf_counter()
     with warnings.catch_warnings():
@@ -248,9 +253,12 @@ def run_method(method: Method, splits: list[Split], settings: Settings, share: f
             except (ValueError, ProgramError) as error:
                 return str(error)
             wrong.append(outcome.wrong)
+            if outcome.abstained is not None:
+                abstained.append(outcome.abstained)
             first = first or outcome
     assert first is not None
     first.wrong = np.concatenate(wrong)
+    first.abstained = np.concatenate(abstained) if abstained else None
     first.seconds = time.perf_counter() - start
     return first
 
@@ -288,4 +296,10 @@ def _run_split(method: Method, split: Split, settings: Settings, share: float) -
         notes += given_up(split.y_train, suspects)
     if hasattr(model, "abstains"):
         notes.append(abstention(wrong, model.abstains(testing), settings.d))
-    return Outcome(method, model, tuning, time.perf_counter() - start, wrong, suspects, len(rows), notes)
+    outcome = Outcome(method, model, tuning, 0.0, wrong, suspects, len(rows), notes)
+    if settings.everyone_abstains:
+        limit = max(0.5, share - (time.perf_counter() - start))
+        fresh = (method.tuned_by or method.build)(tuning.best, replace(context, limit=limit))
+        outcome.abstained = abstentions(model, fresh, X, y, testing, settings.d, settings.seed)
+    outcome.seconds = time.perf_counter() - start
+    return outcome

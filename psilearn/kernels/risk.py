@@ -1,4 +1,4 @@
-"""Risk and subgradient of two-class problems in one pass over the data, and the risk along a line.
+"""The parts of a pass over the data of two-class problems: scores, risk and multipliers, adjoint; the risk on a line.
 
 A loss g(u) = sum_k c_k (t_k - u)_+ with falling ``knots`` t is read from tables over the number h = #{k : u < t_k} of
 hinges in force, one after the other for the two classes: g(u) = offsets[code] - slopes[code] u with code = h for the
@@ -17,56 +17,48 @@ _SUMS = {"reassoc", "contract", "nsz"}
 
 
 @njit(cache=True, nogil=True, fastmath=_SUMS)
-def risk_dense(X, w, b, signs, weights, knots, slopes, offsets, margins, code, gradient):
-    """Fill margins, codes and the gradient (p + 1, intercept last) of sum_i weight_i g(u_i); return the risk."""
-    n, p = X.shape
-    gradient[:] = 0.0
-    risk = 0.0
-    for i in range(n):
+def score_rows(X, w, out):
+    """Write X w."""
+    for i in range(X.shape[0]):
         score = 0.0
-        for j in range(p):
+        for j in range(X.shape[1]):
             score += X[i, j] * w[j]
-        u = signs[i] * (score + b)
-        margins[i] = u
-        h = 0
-        while h < knots.size and u < knots[h]:
-            h += 1
-        active = h > 0
-        h += knots.size + 1 if signs[i] > 0.0 else 0
-        code[i] = h
-        if active:
-            risk += weights[i] * (offsets[h] - slopes[h] * u)
-            r = -weights[i] * slopes[h] * signs[i]
-            for j in range(p):
-                gradient[j] += r * X[i, j]
-            gradient[p] += r
-    return risk
+        out[i] = score
 
 
 @njit(cache=True, nogil=True, fastmath=_SUMS)
-def risk_csr(data, indices, indptr, w, b, signs, weights, knots, slopes, offsets, margins, code, gradient):
-    """Do what :func:`risk_dense` does on the rows of a CSR matrix."""
-    p = w.size
-    gradient[:] = 0.0
-    risk = 0.0
-    for i in range(indptr.size - 1):
+def score_rows_few(X, features, w, out):
+    """Write X[:, features] w, which reads little of long rows."""
+    for i in range(X.shape[0]):
         score = 0.0
-        for e in range(indptr[i], indptr[i + 1]):
-            score += data[e] * w[indices[e]]
-        u = signs[i] * (score + b)
+        for e in range(features.size):
+            score += X[i, features[e]] * w[e]
+        out[i] = score
+
+
+@njit(cache=True, nogil=True, fastmath=_SUMS)
+def add_rows(X, r, out):
+    """Add X'r; to leave out the rows of weight zero would cost more than it saves."""
+    for i in range(X.shape[0]):
+        weight = r[i]
+        for j in range(X.shape[1]):
+            out[j] += weight * X[i, j]
+
+
+@njit(cache=True, nogil=True, fastmath=_SUMS)
+def hinge_codes(b, signs, weights, knots, slopes, offsets, margins, code, multipliers):
+    """Turn scores without intercept into margins, in place; fill codes and slopes in the scores; return the risk."""
+    risk = 0.0
+    for i in range(margins.size):
+        u = signs[i] * (margins[i] + b)
         margins[i] = u
-        h = 0
-        while h < knots.size and u < knots[h]:
-            h += 1
-        active = h > 0
-        h += knots.size + 1 if signs[i] > 0.0 else 0
+        h = knots.size + 1 if signs[i] > 0.0 else 0
+        for k in range(knots.size):
+            h += u < knots[k]
         code[i] = h
-        if active:
-            risk += weights[i] * (offsets[h] - slopes[h] * u)
-            r = -weights[i] * slopes[h] * signs[i]
-            for e in range(indptr[i], indptr[i + 1]):
-                gradient[indices[e]] += r * data[e]
-            gradient[p] += r
+        slope = weights[i] * slopes[h]
+        risk += weights[i] * offsets[h] - slope * u
+        multipliers[i] = -slope * signs[i]
     return risk
 
 

@@ -11,6 +11,7 @@ import numpy as np
 import sklearn
 
 from .._version import __version__
+from ..compare.abstain import answers
 from ..compare.job import Comparison, Outcome
 from ..compare.summary import against, certified, flips_found, n_nonzero, n_support, verdict
 from ..pages import data_script, table, text
@@ -156,14 +157,30 @@ def paths_section(data: list[dict[str, Any]]) -> str:
     )
 
 
-def risk_section(data: list[dict[str, Any]]) -> str:
-    """Return risk against coverage with a slider over d."""
-    return (
+def risk_section(comparison: Comparison, data: list[dict[str, Any]]) -> str:
+    """Return what every method answers at the price d, if asked for, and risk against coverage with a slider over d."""
+    return _answers_table(comparison) + (
         "<p>A classifier that may abstain answers only where it is sure. The line shows the error among the answered "
         "test rows when only the surest are answered; the dot is where the price d of an abstention puts it.</p>"
         '<div id="risk"><div class="controls"><label>d, the price of “I don\'t know” '
         '<input type="range" min="0" max="1" step="1" value="0"><output></output></label></div>'
         '<div class="chart"></div><p class="says" aria-live="polite"></p></div>' + data_script("risk-data", data)
+    )
+
+
+def _answers_table(comparison: Comparison) -> str:
+    d, rows = comparison.settings.d, []
+    for o in comparison.outcomes:
+        if o.abstained is not None:
+            a = answers(o.wrong, o.abstained, d)
+            cells = (o.method.label, f"{100 * a.coverage:.1f}%", f"{100 * a.error:.1f}%", f"{a.cost:.4f}")
+            rows.append([text(cell) for cell in cells])
+    if not rows:
+        return ""
+    caption = f"Answers and abstentions: an abstention costs {d:g}, an error 1"
+    return (
+        "<p>A method without a rule of its own abstains where its probabilities or scores are least sure.</p>"
+        + table(["method", "answered", "error among answered", "cost per row"], rows, caption, (1, 2, 3))
     )
 
 

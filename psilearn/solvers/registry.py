@@ -16,6 +16,7 @@ import numpy as np
 from ..losses import JUMP_TOLERANCE
 from ..problem import Problem
 from ..result import Certificate, Claim, Result, Status
+from ..spaces import LinearSpace
 from .base import Clock, Options
 
 #: Name -> (module, one line for the user). Modules load when first used: numba and HiGHS cost import time.
@@ -24,6 +25,10 @@ SOLVERS: dict[str, tuple[str, str]] = {
     "newton": ("newton", "dual proximal point by semismooth Newton; linear machines with penalty l2"),
     "l1": ("l1", "interior point and crossover to a vertex; linear machines with an l1 part, exact zeros"),
     "bundle": ("bundle", "level-stabilised bundle method; linear machines with many samples or features"),
+    "smoothed": (
+        "smoothed",
+        "Newton's method on rounded hinges; two-class l1 machines with many samples, and their paths",
+    ),
     "columns": ("columns", "feature column generation around the other machines; l1 penalties on many features"),
     "smo": ("smo", "decomposition along cycles of the class graph; kernel machines"),
     "dca": ("dca", "d.c. algorithm; a critical point of any continuous loss"),
@@ -35,6 +40,10 @@ SOLVERS: dict[str, tuple[str, str]] = {
 
 #: Multiplications per iteration up to which the interior point is the machine for l1 penalties.
 INTERIOR_WORK = 3e8
+#: And up to which it may finish what another machine began.
+FINISHING_WORK = 1e10
+#: Samples, and at least 100 per feature of dense data, from which rounded hinges are smooth enough for Newton's method.
+MANY_SAMPLES = 10_000
 #: Features from which an l1 problem is solved through a working set of them.
 MANY_FEATURES = 500
 #: What "auto" spends on proving the optimum of a loss that jumps: nodes times their size, about half a second, counted
@@ -64,6 +73,10 @@ def solve(problem: Problem, solver: str, options: Options, start: Result | None 
         return module.solve(problem, options, start, solve_convex)
     if solver == "bundle" and options.extra.get("mode") != "paper":
         return module.solve(problem, options, start, finish=load("l1").solve)
+    if solver == "smoothed":
+        return module.solve(
+            problem, options, start, finish=load("l1").solve if _work(problem) <= FINISHING_WORK else None
+        )
     if solver == "columns":
         return module.solve(problem, options, start, inner=solve_convex)
     if solver in ("mip", "outer", "patterns", "cones"):
@@ -104,11 +117,19 @@ def choose_convex(problem: Problem) -> str:
         return "smo"
     if problem.penalty.l2 > 0 and not problem.penalty.has_l1:
         return "newton"
+    assert isinstance(problem.space, LinearSpace)
+    is_tall = problem.space.is_sparse or problem.n > 100 * problem.space.dim
+    if problem.n >= MANY_SAMPLES and is_tall and load("smoothed").refuses(problem) is None:
+        return "smoothed"
     if problem.space.dim > MANY_FEATURES and np.all(np.asarray(problem.penalty.l1) > 0):
         return "columns"
-    # An iteration of the interior point costs n p^2; beyond this the bundle's two products per pass win.
-    work = problem.n * (problem.n_functions * (problem.space.dim + 1)) ** 2
-    return "l1" if work <= INTERIOR_WORK else "bundle"
+    # An iteration of the interior point costs n p^2; beyond this two products per pass win.
+    return "l1" if _work(problem) <= INTERIOR_WORK else "bundle"
+
+
+def _work(problem: Problem) -> float:
+    """Return the multiplications of an iteration of the interior point."""
+    return float(problem.n * (problem.n_functions * (problem.space.dim + 1)) ** 2)
 
 
 def choose_exact(problem: Problem) -> str:

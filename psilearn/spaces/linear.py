@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 _CHUNK = 1 << 22  # entries of float32 data promoted to float64 at a time
+_WIDE = 64  # entries of a row from which columns of zero coefficients are left out
 _GRAM_CHUNK = 1 << 17  # entries of standardised data at a time: they stay in the cache
 
 
@@ -36,6 +37,10 @@ class LinearSpace:
 
     def scores(self, W: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return f_j(x_i) as an (n, m) array."""
+        if not self.is_sparse and self.dim >= _WIDE:
+            used = np.flatnonzero(W.any(axis=0))
+            if used.size <= self.dim // 16:  # a sparse solution needs little of the data
+                return np.asarray(self.X[:, used] @ W[:, used].T, dtype=np.float64) + b
         if self.is_sparse or self.X.dtype == np.float64:
             return np.asarray(self.X @ W.T) + b
         out = np.empty((self.n, W.shape[0]))

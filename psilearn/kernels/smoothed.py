@@ -1,0 +1,180 @@
+"""Hinges rounded off over a width, sample by sample, and coordinate descent on a small l1 quadratic.
+
+(t - u)_+ becomes max_{0 <= a <= 1} a (t - u) - width/2 (a - centre)^2, whose slope a = (t - u)/width + centre, clipped
+to [0, 1], is a multiplier of the hinge itself; ``prices`` and ``centres`` are (hinges, samples).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+_SUMS = {"reassoc", "contract", "nsz"}
+
+
+@njit(cache=True, nogil=True, fastmath=_SUMS)
+def respond(margins, prices, centres, knots, width, reach, alpha, curvature):
+    """Fill multipliers and second derivatives of the rounded risk; return the true risk and the gain sum t_k a_ik.
+
+    Samples within ``reach`` widths of the rounded part count for the second derivatives: a step may bring them there.
+    """
+    risk, gain = 0.0, 0.0
+    alpha[:] = 0.0
+    curvature[:] = 0.0
+    for k in range(knots.size):
+        t, price, centre = knots[k], prices[k], centres[k]
+        for i in range(margins.size):
+            z = t - margins[i]
+            wish = z / width + centre[i]
+            a = min(max(wish, 0.0), 1.0)
+            alpha[i] += price[i] * a
+            curvature[i] += price[i] / width if -reach < wish < 1.0 + reach else 0.0
+            risk += price[i] * max(z, 0.0)
+            gain += price[i] * a * t
+    return risk, gain
+
+
+@njit(cache=True, nogil=True, fastmath=_SUMS)
+def slope_along(start, end, tau, prices, centres, knots, width):
+    """Return the slope in tau of the rounded risk at the margins start + tau (end - start)."""
+    slope = 0.0
+    for k in range(knots.size):
+        t, price, centre = knots[k], prices[k], centres[k]
+        for i in range(start.size):
+            du = end[i] - start[i]
+            z = t - start[i] - tau * du
+            a = min(max(z / width + centre[i], 0.0), 1.0)
+            slope -= price[i] * a * du
+    return slope
+
+
+@njit(cache=True, nogil=True)
+def gain_of(alpha, prices, knots):
+    """Return the largest sum t_k a_ik with sum_k a_ik = alpha_i and a_ik <= price_ik: hinges fill in their order."""
+    gain = 0.0
+    for i in range(alpha.size):
+        rest = alpha[i]
+        for k in range(knots.size):
+            part = min(rest, prices[k, i])
+            gain += part * knots[k]
+            rest -= part
+    return gain
+
+
+@njit(cache=True, nogil=True, fastmath=_SUMS)
+def recentre(margins, knots, width, centres):
+    """Make the present slopes the centres."""
+    for k in range(knots.size):
+        for i in range(margins.size):
+            centres[k, i] = min(max((knots[k] - margins[i]) / width + centres[k, i], 0.0), 1.0)
+
+
+@njit(cache=True, nogil=True)
+def minimise_quadratic(H, g, v, l1, tol, max_sweeps):
+    """Return x that minimises g'(x - v) + (x - v)'H(x - v)/2 + sum_j l1_j |x_j|, by coordinate descent.
+
+    A coordinate without curvature stays. Sweeps over all coordinates alternate with sweeps over those that are not
+    zero, until no coordinate's slope is off by more than ``tol`` times its scale l1_j, or the largest of them.
+    """
+    x, r = v.copy(), g.copy()
+    scale = max(l1.max(), 1e-300)
+    everything = True
+    for _ in range(max_sweeps):
+        worst = 0.0
+        for j in range(x.size):
+            h = H[j, j]
+            if h <= 0.0 or not (everything or x[j] != 0.0):
+                continue
+            wish = x[j] - r[j] / h
+            new = max(abs(wish) - l1[j] / h, 0.0) * np.sign(wish)
+            step = new - x[j]
+            if step != 0.0:
+                worst = max(worst, h * abs(step))
+                x[j] = new
+                for k in range(x.size):
+                    r[k] += step * H[j, k]
+        done = worst <= tol * scale
+        if done and everything:
+            break
+        everything = done
+    return x
+
+
+@njit(cache=True, nogil=True)
+def minimise_columns(data, indices, indptr, chosen, scale, curvature, g, v, l1, ridge, tol, max_sweeps):
+    """Do what :func:`minimise_quadratic` does for H = Z'diag(curvature)Z + diag(ridge) without forming it.
+
+    Z are the chosen columns of a CSC matrix, each times its ``scale``, and a last column of ones. A step costs the
+    non-zeros of its column.
+    """
+    m = chosen.size
+    x, moved, h = v.copy(), np.zeros(curvature.size), ridge.copy()
+    for j in range(m):
+        for e in range(indptr[chosen[j]], indptr[chosen[j] + 1]):
+            h[j] += curvature[indices[e]] * (data[e] * scale[j]) ** 2
+    h[m] += curvature.sum()
+    top = max(l1.max(), 1e-300)
+    everything = True
+    for _ in range(max_sweeps):
+        worst = 0.0
+        for j in range(m):
+            if h[j] <= 0.0 or not (everything or x[j] != 0.0):
+                continue
+            first, last = indptr[chosen[j]], indptr[chosen[j] + 1]
+            r = 0.0
+            for e in range(first, last):
+                r += data[e] * curvature[indices[e]] * moved[indices[e]]
+            r = g[j] + r * scale[j] + ridge[j] * (x[j] - v[j])
+            wish = x[j] - r / h[j]
+            new = max(abs(wish) - l1[j] / h[j], 0.0) * np.sign(wish)
+            step = new - x[j]
+            if step != 0.0:
+                worst = max(worst, h[j] * abs(step))
+                x[j] = new
+                for e in range(first, last):
+                    moved[indices[e]] += step * scale[j] * data[e]
+        if h[m] > 0.0:
+            step = -(g[m] + np.dot(curvature, moved) + ridge[m] * (x[m] - v[m])) / h[m]
+            worst = max(worst, h[m] * abs(step))
+            x[m] += step
+            moved += step
+        done = worst <= tol * top
+        if done and everything:
+            break
+        everything = done
+    return x
+
+
+@njit(cache=True, nogil=True)
+def project_columns(data, indices, indptr, chosen, limits, signs, upper, curvature, alpha, max_sweeps):
+    """Move multipliers, in place, towards |sum_i signs_i alpha_i x_ij| <= limits_j for the chosen j, and balance.
+
+    Projections in turn, each by the samples near a kink (the gain of the others would pay for it) or, where there are
+    none, by all; within 0 <= alpha <= upper.
+    """
+    near = curvature > 0.0
+    room = near.sum()
+    for _ in range(max_sweeps):
+        worst = 0.0
+        for j in chosen:
+            price, square, all_square = 0.0, 0.0, 0.0
+            for e in range(indptr[j], indptr[j + 1]):
+                i = indices[e]
+                price += data[e] * signs[i] * alpha[i]
+                all_square += data[e] ** 2
+                square += data[e] ** 2 if near[i] else 0.0
+            excess = abs(price) - limits[j]
+            if excess <= 0.0:
+                continue
+            worst = max(worst, excess)
+            step = np.sign(price) * excess / (square if square > 0.0 else all_square)
+            for e in range(indptr[j], indptr[j + 1]):
+                i = indices[e]
+                if near[i] or square == 0.0:
+                    alpha[i] = min(max(alpha[i] - step * data[e] * signs[i], 0.0), upper[i])
+        shift = np.dot(signs, alpha) / max(room, 1)
+        for i in range(alpha.size):
+            if near[i]:
+                alpha[i] = min(max(alpha[i] - shift * signs[i], 0.0), upper[i])
+        if worst < 1e-6:
+            break
