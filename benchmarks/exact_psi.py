@@ -94,7 +94,7 @@ def main() -> None:
     parser.add_argument("--least", type=float, default=1.0)
     arguments = parser.parse_args()
     for norm, engine in ((2, "scip"), (1, "highs")):
-        mip.solve(make_problem(*disk(20, 1, 0), 1.0, 1.0, norm), Options())  # compiles
+        mip.solve(make_problem(*quadratic(60, 0), 1.0, 2.0, norm), Options())  # hard enough to compile every kernel
         ratios = []
         print(f"{norm}-norm against (3.14) in {engine}")
         for name, X, y, C, a in instances(arguments.full):

@@ -19,13 +19,13 @@ from psilearn.spaces import LinearSpace
 LOSSES = [HardMargin(), Psi(0.5), Psi(2.0), TruncatedHinge(-0.5)]
 
 
-def make_problem(seed, loss, norm=2, weighted=False):
+def make_problem(seed, loss, norm=2, weighted=False, n=14):
     rng = np.random.default_rng(seed)
-    X = rng.normal(size=(14, 2))
-    y = (X[:, 0] + 0.6 * rng.normal(size=14) > 0).astype(int)
+    X = rng.normal(size=(n, 2))
+    y = (X[:, 0] + 0.6 * rng.normal(size=n) > 0).astype(int)
     y[:2] = 0, 1
     penalty = Penalty(l2=1.0) if norm == 2 else Penalty(l1=1.0)
-    weights = rng.uniform(0.5, 2.0, 14) if weighted else np.ones(14)
+    weights = rng.uniform(0.5, 2.0, n) if weighted else np.ones(n)
     return Problem(LinearSpace(X), y, 2, loss, penalty, 10.0 ** rng.uniform(-1, 2), weights)
 
 
@@ -39,9 +39,12 @@ def run_alone(kind, problem):
     return reduction.unit * best.value[0], reduction.unit * search.bound
 
 
+@pytest.mark.parametrize(
+    ("loss", "norm", "n"), [(HardMargin(), 2, 14), (HardMargin(), 1, 14), (Psi(0.5), 2, 9), (Psi(2.0), 2, 9)]
+)
 @pytest.mark.parametrize("seed", [0, 1])
-def test_both_searches_agree(seed):
-    problem = make_problem([0, seed], HardMargin())
+def test_both_searches_agree(seed, loss, norm, n):
+    problem = make_problem([0, seed], loss, norm, n=n)
     value, bound = run_alone(TreeSearch, problem)
     other, _ = run_alone(HittingSearch, problem)
     assert other == pytest.approx(value, rel=1e-6)

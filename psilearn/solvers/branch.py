@@ -214,7 +214,7 @@ class TreeSearch:
         self._plant()
         self.work, self.trial, self.counters = make_work(model), make_work(model), np.zeros(3, np.int64)
         self.history = branching.make_history(n)
-        self.squeezed = math.inf
+        self.squeezed, self.proved = math.inf, 0.0
         self.most_slots = max(4 * n, int(options.extra.get("memory", 2e9) / (25 * n + 32)))
         self.chunk = 1
 
@@ -230,7 +230,7 @@ class TreeSearch:
     def bound(self) -> float:
         """Proved lower bound (scaled)."""
         open_bound = self.pool.bound[self.pool.heap[0]] if self.pool.sizes[0] else math.inf
-        return float(min(open_bound, self.best.floor[0], self.best.value[0]))
+        return float(max(self.proved, min(open_bound, self.best.floor[0], self.best.value[0])))
 
     @property
     def is_done(self) -> bool:
@@ -284,6 +284,7 @@ class TreeSearch:
             if float(np.sum(self.low)) < 0.9 * before:
                 break
         if is_first:  # better decisions from the root on are worth more than the few nodes so far
+            self.proved = self.bound
             self._plant()
         slots = self.pool.heap[: self.pool.sizes[0]]
         self.pool.low[slots] = np.maximum(self.pool.low[slots], self.low)
