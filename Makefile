@@ -46,7 +46,7 @@ docs: $(VENV)/.docs  ## build the documentation into docs/_build
 	$(BIN)/python -m sphinx -q -b html docs docs/_build
 
 $(VENV)/.bench: $(VENV)/.test
-	$(BIN)/pip install -q -e ".[audit]"
+	$(BIN)/pip install -q -e ".[audit,bench]"
 	touch $@
 
 bench: $(VENV)/.bench  ## print every speed ratio

@@ -117,12 +117,14 @@ def show_abstentions(out: Console, comparison: Comparison) -> None:
 
 
 def show_rules(out: Console, comparison: Comparison) -> None:
-    """Print the rules of the methods that have some."""
-    for outcome in comparison.outcomes:
-        if hasattr(outcome.model, "rules_"):
-            out.print(f"\n{outcome.method.label}:")
-            for line in outcome.model.export_text().splitlines():
-                out.print(f"  {shown(line, 200)}")
+    """Print the rules of the methods that have some, the one of smallest test error first."""
+    with_rules = [outcome for outcome in comparison.outcomes if hasattr(outcome.model, "rules_")]
+    for outcome in sorted(with_rules, key=lambda outcome: outcome.error):
+        out.print(f"\n{outcome.method.label}, test error {100 * outcome.error:.1f}%:")
+        for line in outcome.model.export_text().splitlines():
+            out.print(f"  {shown(line, 200)}")
+    if not with_rules:
+        out.print("\nNo rules to print: neither LP-Boost nor L0-RBoost was run.")
 
 
 def show_issues(out: Console, issues: pd.DataFrame, top: int) -> None:

@@ -82,8 +82,10 @@ def test_price_equals_enumeration(seed, first_chunk, monkeypatch):
         assert got.bound == pytest.approx(expected[0], abs=1e-9)
 
 
+@pytest.mark.parametrize("first_chunk", [1, 512])
 @pytest.mark.parametrize("seed", range(5))
-def test_limits_give_honest_bounds_and_thresholds_cut(seed):
+def test_limits_give_honest_bounds_and_thresholds_cut(seed, first_chunk, monkeypatch):
+    monkeypatch.setattr(pricing, "_FIRST_CHUNK", first_chunk)
     rng = np.random.default_rng(100 + seed)
     stopped = 0
     for _ in range(60):
@@ -120,6 +122,21 @@ def test_any_order_equals_largest_order_on_wider_data():
         closed = price(Attributes(A, y), w)
         plain = price(Attributes(A, y), w, max_order=9, n_columns=2, n_proved=2)
         assert closed.values[0] == pytest.approx(plain.values[0], abs=1e-12)
+
+
+def test_the_table_of_pairs_changes_nothing_on_wider_data(monkeypatch):
+    rng = np.random.default_rng(5)
+    for trial in range(30):
+        A = (rng.random((80, 12)) < rng.uniform(0.3, 0.8, 12)).astype(int)
+        y, w = np.where(A[:, 0] & A[:, 1] ^ (rng.random(80) < 0.2), 1, -1), rng.random(80)
+        positive, negative = np.flatnonzero(y > 0), np.flatnonzero(y < 0)
+        pairs = Pairs(rng.choice(positive, 15), rng.choice(negative, 15), rng.random(15)) if trial % 2 else None
+        values = []
+        for first_chunk in (1, 10**9):
+            monkeypatch.setattr(pricing, "_FIRST_CHUNK", first_chunk)
+            found = price(Attributes(A, y), w, pairs, max_order=2 + trial % 4, n_columns=3, n_proved=3)
+            values.append(found.values)
+        np.testing.assert_allclose(*values, atol=1e-9)
 
 
 def test_order_of_rows_and_columns_does_not_matter():

@@ -188,7 +188,7 @@ def test_rules_and_abstentions_are_printed(psilearn, csv):
     methods = ["--method", "l0-boost", "--method", "reject"]
     done = psilearn("compare", csv, "--target", "outcome", "--rules", "--reject", 0.1, *methods)
     assert done.returncode == 0, done.stderr
-    assert "age" in done.stdout.split("L0-RBoost:")[1]
+    assert "age" in done.stdout.split("L0-RBoost, test error")[1]
     assert "abstentions at d = 0.1" in done.stdout
     answered = done.stdout.split("an abstention costs 0.1")[1]
     assert "error among answered" in answered
@@ -197,6 +197,12 @@ def test_rules_and_abstentions_are_printed(psilearn, csv):
         share, wrong = (float(cell.rstrip("%")) / 100 for cell in (coverage, error))
         assert 0 <= share <= 1
         assert float(cost) == pytest.approx(share * wrong + (1 - share) * 0.1, abs=1e-3)
+
+
+def test_without_a_rule_method_there_are_no_rules_to_print(psilearn, csv):
+    done = psilearn("compare", csv, "--target", "outcome", "--rules", "--method", "logistic")
+    assert done.returncode == 0, done.stderr
+    assert "No rules to print" in done.stdout
 
 
 def test_audit_ranks_every_row(psilearn, csv, tmp_path):

@@ -149,9 +149,9 @@ METHODS: tuple[Method, ...] = (
            "May answer \"I don't know\" where it is not sure; here it has to answer every row, and the notes tell "
            "what it would have abstained from.", _reject, share=1.2),
     Method("lp-boost", "LP-Boost", "A weighted vote of simple rules with the largest soft margin.", _lp_boost,
-           grid=(0.3, 0.5, 0.7), parameter="nu", on_table=True, share=1.5, max_rows=2000),
+           grid=(0.3, 0.5, 0.7), parameter="nu", on_table=True, max_rows=2000),
     Method("l0-boost", "L0-RBoost", "A short list of rules: every further rule has to pay for itself.", _l0_boost,
-           grid=(1.0,), parameter="order", on_table=True, share=1.5, max_rows=2000),
+           grid=(1.0,), parameter="order", on_table=True, max_rows=2000),
     Method("logistic", "Logistic regression", "Outside baseline (scikit-learn).", _logistic, is_ours=False),
     Method("svc", "SVC, rbf kernel", "Outside baseline (scikit-learn), not linear.", _svc,
            grid=(0.1, 1.0, 10.0), is_ours=False, share=1.6, max_rows=5000),

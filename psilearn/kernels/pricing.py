@@ -130,10 +130,10 @@ def _branch(
     kept = np.zeros(m + 1)
     for a in range(n_gain, n_gain + n_cost):
         row = rows[a]
-        t = m
-        while t > 0 and literals[row, allowed[t - 1]]:
-            t -= 1
-        kept[t] += value[row]
+        place = m
+        while place > 0 and literals[row, allowed[place - 1]]:
+            place -= 1
+        kept[place] += value[row]
     never_removed = kept[0]
     bound = -np.inf
     n = 0
