@@ -226,7 +226,7 @@ class _Run:
             self.bound, self.best_alpha = bound, alpha
 
     def sharpen(self, patience: float) -> bool:
-        """Shrink the width if rounding costs too much and the gap is at most ``patience`` times that; True if so."""
+        """Round less if that costs too much and the last step promised at most ``patience`` times that; True if so."""
         allowed = _SHARE * self.tol
         if self.rounding <= allowed or self.promise > patience * self.rounding or self.width <= _NARROW:
             return False
