@@ -15,7 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from .kernels.risk import add_rows, hinge_codes, mix_codes, risk_along, score_rows, score_rows_few
+from .kernels.risk import add_rows, add_rows_few, hinge_codes, mix_codes, risk_along, score_rows, score_rows_few
 from .problem import Problem
 from .spaces import LinearSpace
 
@@ -112,8 +112,12 @@ class Rows:
         else:
             score_rows(self.X, w, out)
 
-    def adjoint(self, r: Array) -> Array:
-        """Return X'r."""
+    def adjoint(self, r: Array, features: NDArray[np.intp] | None = None) -> Array:
+        """Return X'r, or only some of its entries."""
+        if features is not None:
+            out = np.zeros(features.size)
+            add_rows_few(self.X, features, r, out)
+            return out
         out = np.zeros(self.X.shape[1])
         if self.is_plain:
             out += self.X.T @ r

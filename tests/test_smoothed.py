@@ -118,3 +118,22 @@ def test_refusals_say_why_and_auto_knows_where_it_belongs():
     assert choose_convex(many) == "smoothed"
     assert choose_convex(replace(many, tilt=np.zeros((many.n, 1)))) == "l1"
     assert choose_convex(replace(many, loss=Hinge())) == "smoothed"
+
+
+def test_long_rows_read_in_part_along_a_path(monkeypatch):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(4000, 80))
+    y = (X[:, 0] - X[:, 1] + rng.normal(size=4000) > 0).astype(np.intp)
+    problem = Problem(LinearSpace(X), y, 2, RejectHinge(0.2), Penalty(l1=1.0), 1.0 / 4000, np.ones(4000))
+    in_part, warm = [], None
+
+    def adjoint(rows, r, features=None, adjoint=smoothed.Rows.adjoint):
+        in_part.append(features is not None)
+        return adjoint(rows, r, features)
+
+    monkeypatch.setattr(smoothed.Rows, "adjoint", adjoint)
+    for lam in np.geomspace(0.3, 0.05, 4):
+        here = replace(problem, C=problem.C / lam)
+        warm = smoothed.solve(here, Options(tol=1e-4), warm)
+        check(here, warm, l1.solve(here, Options(tol=1e-8)).objective, 1e-4)
+    assert any(in_part)

@@ -46,6 +46,14 @@ def add_rows(X, r, out):
 
 
 @njit(cache=True, nogil=True, fastmath=_SUMS)
+def add_rows_few(X, features, r, out):
+    """Add X[:, features]'r, which reads little of long rows."""
+    for i in range(X.shape[0]):
+        for e in range(features.size):
+            out[e] += r[i] * X[i, features[e]]
+
+
+@njit(cache=True, nogil=True, fastmath=_SUMS)
 def hinge_codes(b, signs, weights, knots, slopes, offsets, margins, code, multipliers):
     """Turn scores without intercept into margins, in place; fill codes and slopes in the scores; return the risk."""
     risk = 0.0

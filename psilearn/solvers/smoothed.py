@@ -57,6 +57,7 @@ _REACH = 0.02, 2.0  # how far beyond a kink, in widths, samples count as near in
 _SHRINK = 0.2  # of the width at a time, at most
 _MANY, _THIN = 5, 0.03  # samples near a kink per coefficient, and width, below which multipliers become centres instead
 _RECENTRED_SHRINK = 0.5
+_FAR, _SOME = 30.0, 0.1  # promise in units of the tolerance, and working set, at which only its slopes are evaluated
 _DAMPING = 1e-9, 1.0  # curvature lent to every coordinate: less after full steps, more after short ones
 #: First width, reach and damping, and what a step may promise, in units of what rounding costs, to sharpen. Sparse data
 #: have as many samples on kinks as coefficients: their sets change much in a step, and have to settle.
@@ -152,7 +153,7 @@ class _Run:
         if start is not None:
             W, b = start.coef, start.intercept
         self.v = self.coordinates.flat(W, b)
-        self.take(self.look(self.v))
+        self.take(self.look(self.margins_at(self.v)))
 
     def fits(self, problem: Problem) -> bool:
         """Whether this is the problem's risk."""
@@ -169,33 +170,44 @@ class _Run:
         self.promise, self.projected = np.inf, np.inf
         self.judge()
 
-    def look(self, v: Array, margins: Array | None = None) -> _Look:
-        """Evaluate margins (unless they are given), risk, multipliers and slopes: one pass over the data."""
-        n = self.signs.size
-        alpha, curvature = np.empty(n), np.empty(n)
-        if margins is None:
-            W, b = self.coordinates.coefficients(v)
-            margins = np.empty(n)
-            self.rows.scores(W[0], margins)
-            margins += b[0]
-            margins *= self.signs
+    def margins_at(self, v: Array) -> Array:
+        """Return the margins of a point: one half of a pass over the data."""
+        W, b = self.coordinates.coefficients(v)
+        margins = np.empty(self.signs.size)
+        self.rows.scores(W[0], margins)
+        margins += b[0]
+        margins *= self.signs
+        return margins
+
+    def look(self, margins: Array, wanted: NDArray[np.intp] | None = None) -> _Look:
+        """Evaluate risk, multipliers and slopes, maybe only the wanted ones (others stay): the other half."""
+        alpha, curvature = np.empty(margins.size), np.empty(margins.size)
         risk, gain = respond(margins, self.prices, self.centres, self.knots, self.width, self.reach, alpha, curvature)
         r = -alpha * self.signs
-        slope = self.coordinates.gradient(self.rows.adjoint(r)[None, :], r.sum(keepdims=True))
+        if wanted is None:
+            g = self.rows.adjoint(r)
+            return _Look(margins, alpha, curvature, self._slope(g, r), risk, gain)
+        g = np.zeros(self.coordinates.sd.size)
+        g[wanted[:-1]] = self.rows.adjoint(r, wanted[:-1])
+        slope = self.slope.copy()
+        slope[wanted] = self._slope(g, r)[wanted]
         return _Look(margins, alpha, curvature, slope, risk, gain)
+
+    def _slope(self, g: Array, r: Array) -> Array:
+        return self.coordinates.gradient(g[None, :], r.sum(keepdims=True))
 
     def take(self, look: _Look) -> None:
         """Make what was seen at a point the present."""
         self.margins, self.alpha, self.curvature, self.slope, self.risk, self.gain = look
         self.rounding = self.risk - self.gain + float(self.alpha @ self.margins)
 
-    def judge(self) -> None:
+    def judge(self, knows_slopes: bool = True) -> None:
         """Keep the point if it is the best so far, and its multipliers if their bound is."""
         used = self.v != 0
         penalty = float(self.l1[used] @ np.abs(self.v[used])) + 0.5 * float(self.q @ self.v**2)
         if penalty + self.risk < self.objective:
             self.objective, self.best = penalty + self.risk, self.v
-        bound = self.dual_value(self.slope, self.gain)
+        bound = self.dual_value(self.slope, self.gain) if knows_slopes else -np.inf
         if bound > self.bound:
             self.bound, self.best_alpha = bound, self.alpha
 
@@ -226,7 +238,7 @@ class _Run:
             self.bound, self.best_alpha = bound, alpha
 
     def sharpen(self, patience: float) -> bool:
-        """Shrink the width if rounding costs too much and the gap is at most ``patience`` times that; True if so."""
+        """Round less if that costs too much and the last step promised at most ``patience`` times that; True if so."""
         allowed = _SHARE * self.tol
         if self.rounding <= allowed or self.promise > patience * self.rounding or self.width <= _NARROW:
             return False
@@ -235,7 +247,7 @@ class _Run:
             recentre(self.margins, self.knots, self.width, self.centres)
             factor = max(factor, _RECENTRED_SHRINK)
         self.width = max(factor * self.width, _NARROW)
-        self.take(self.look(self.v, self.margins))
+        self.take(self.look(self.margins))
         self.judge()
         return True
 
@@ -276,18 +288,19 @@ class _Run:
             Z = (self.columns.data, self.columns.indices, self.columns.indptr, chosen[:-1])
             scale = 1.0 / self.coordinates.sd[chosen[:-1]]
             there[chosen] = minimise_columns(*Z, scale, self.curvature, *model, ridge, _ACCURACY, _COLUMN_SWEEPS)
-        look = self.look(there)
-        tau = self.search(there, look.margins)
+        margins = self.margins_at(there)
+        tau = self.search(there, margins)
         self.damping = float(np.clip(self.damping * (0.3 if tau == 1.0 else 1.0 if tau > 0.3 else 10.0), *_DAMPING))
         self.reach = float(np.clip(self.reach * (0.8 if tau == 1.0 else 1.0 if tau > 0.6 else 1.5), *_REACH))
         if tau == 0.0:
             return self.damping < _DAMPING[1]
         if tau < 1.0:
-            there = self.v + tau * (there - self.v)
-            look = self.look(there, self.margins + tau * (look.margins - self.margins))
+            there, margins = self.v + tau * (there - self.v), self.margins + tau * (margins - self.margins)
+        # A step that promised much is not the last; it tells what the next one needs, and not the bound.
+        is_last = self.promise <= _FAR * self.tol or chosen.size > _SOME * self.v.size or self.columns is not None
         self.v = there
-        self.take(look)
-        self.judge()
+        self.take(self.look(margins, None if is_last else chosen))
+        self.judge(is_last)
         return True
 
     def search(self, there: Array, margins: Array) -> float:
