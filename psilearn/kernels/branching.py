@@ -52,8 +52,11 @@ def _copy_node(work, trial):
 
 @inner
 def branching_sample(solve, model, work, trial, history, bound, target, least):
-    """Return (sample, False): who divides the node, n if all gaps are at most ``least``; or (sample, True) if a trial
-    shows that one child holds nothing better than ``target``: then the sample's state is set to the other."""
+    """Return (sample, is_decided, number of trials): who divides the node, n if all gaps are at most ``least``.
+
+    A sample is decided if a trial shows that one child holds nothing better than ``target``; its state is then set to
+    the other.
+    """
     n = model.y.size
     for i in range(n):
         history[_SCORE, i] = -1.0
@@ -64,7 +67,7 @@ def branching_sample(solve, model, work, trial, history, bound, target, least):
                     out_rise *= history[_OUT, i] / history[_OUT_GUESS, i]
                     in_rise *= history[_IN, i] / history[_IN_GUESS, i]
                 history[_SCORE, i] = out_rise * in_rise
-    most, who = -1.0, n
+    most, who, trials = -1.0, n, 0
     for _ in range(_TRIED):
         score, c = -1.0, n
         for i in range(n):
@@ -74,6 +77,7 @@ def branching_sample(solve, model, work, trial, history, bound, target, least):
             break
         history[_SCORE, c] = -1.0
         if history[_TRIALS, c] < _TRUSTED:
+            trials += 1
             in_guess, out_guess, _ = _estimates(model, work, c)
             _copy_node(work, trial)
             trial.state[c] = OUT
@@ -85,7 +89,7 @@ def branching_sample(solve, model, work, trial, history, bound, target, least):
             in_rise = max(0.0, min(value, target) - bound)
             if bound + out_rise >= target or bound + in_rise >= target:
                 work.state[c] = IN if bound + out_rise >= target else OUT
-                return c, True
+                return c, True, trials
             history[_OUT, c] += out_rise
             history[_IN, c] += in_rise
             history[_OUT_GUESS, c] += out_guess + 1e-300
@@ -94,7 +98,7 @@ def branching_sample(solve, model, work, trial, history, bound, target, least):
             score = max(out_rise, 1e-9 * (target - bound)) * max(in_rise, 1e-9 * (target - bound))
         if score > most:
             most, who = score, c
-    return who, False
+    return who, False, trials
 
 
 @by_pointer

@@ -24,7 +24,7 @@ ROUNDING = 1e-10
 FEASIBLE = 1e-7
 _NODES, _FALSE_PROOF, _LOCAL_SEARCHES = 0, 1, 2
 #: Nodes by which a dive may exceed the number asked for, so that the clock is looked at in time.
-_LONGEST_DIVE = 16
+_LONGEST_DIVE = 64
 
 
 class Pool(NamedTuple):
@@ -203,6 +203,8 @@ def _is_false_proof(model, best, work, bound, allowance):
 def advance(solve, model, work, pool, best, search, history, counters, gap_tol, n_nodes, effort):
     """Process about ``n_nodes`` nodes, best bound first, each followed by a dive; fewer if tree or memory end.
 
+    A trial of both children of a sample counts as a node.
+
     ``search`` is scratch memory for local searches and trials, ``history`` what :mod:`.branching` learns.
     """
     n = model.y.size
@@ -247,7 +249,9 @@ def advance(solve, model, work, pool, best, search, history, counters, gap_tol, 
         if pruned:
             best.floor[0] = min(best.floor[0], bound)
             continue
-        who, is_decided = branching_sample(solve, model, work, search, history, bound, target, 0.01 * allowance)
+        who, is_decided, trials = branching_sample(solve, model, work, search, history, bound, target, 0.01 * allowance)
+        done += trials
+        counters[_NODES] += trials
         if is_decided:
             diving = True
             continue
