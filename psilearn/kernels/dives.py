@@ -1,7 +1,7 @@
 """Incumbents for the hard margin by ruin and recreate on the lifted problem of :mod:`.lifted`.
 
-Some samples that are left out are put back, which raises s; then, greedily, the tight sample whose absence lowers f most
-is left out, until s = 0 and two more leave the incumbent unbeaten.
+Some samples that are left out are put back, which raises s; then, greedily, the tight sample whose absence lowers f
+most is left out, until s = 0 and two more leave the best value of the dive unbeaten.
 """
 
 from __future__ import annotations

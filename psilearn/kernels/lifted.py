@@ -22,6 +22,8 @@ from .pieces import inner
 
 #: Roles of a sample: it may become tight, it is a member, it is left out.
 WATCHED, TIGHT, ABSENT = 0, 1, 2
+#: A point that misses a row by more than this is no solution (data have unit size).
+INFEASIBLE = 1e-8
 _FLAT = 1e-10
 _TINY = 1e-12
 
@@ -248,8 +250,18 @@ def _worst_member(lifted, spot):
 
 
 @inner
+def settle(lifted, spot):
+    """Go to the optimum over the members, whatever is in the way: where an optimal point's members are known."""
+    measure(lifted, spot)
+    _direction(lifted, spot)
+    for f in range(spot.x.size):
+        spot.x[f] += spot.step[f]
+    measure(lifted, spot)
+
+
+@inner
 def descend(lifted, spot, limit):
-    """Go from a feasible point to the optimum; False if ``limit`` pivots do not suffice.
+    """Go from a feasible point to the optimum; False if ``limit`` pivots or the precision do not suffice.
 
     Members are a subset of the tight rows; slacks are up to date.
     """
@@ -281,7 +293,11 @@ def descend(lifted, spot, limit):
         worst = _worst_member(lifted, spot)
         if worst < 0:
             measure(lifted, spot)
-            return True
+            least = 0.0
+            for i in range(n):
+                if role[i] != ABSENT:
+                    least = min(least, slack[i])
+            return least >= -INFEASIBLE
         remove(spot, worst, WATCHED)
     return False
 

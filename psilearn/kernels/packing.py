@@ -1,8 +1,8 @@
 """Packings of conflicts: lower bounds for the search over violated samples, :mod:`.violations`.
 
-A state leaves out a set R, and some samples are known to be kept by every better solution that leaves out R. Disjoint
-sets S_1, S_2, ... of the other samples, with conv(S_j and the kept) >= worth_j by a dual feasible point: a solution with
-penalty p leaves out a member of each S_j with worth_j > p, so whoever leaves out R pays at least
+A state leaves out a set R, and some samples are known to be kept by every better solution that leaves out R. A packing
+is disjoint sets S_1, S_2, ... of the other samples, with conv(S_j and the kept) >= worth_j by a dual feasible point. A
+solution with penalty p leaves out a member of each S_j with worth_j > p, so whoever leaves out R pays at least
 
     cost(R) + min_p ( p + sum_{j : worth_j > p} toll_j ),       toll_j = smallest cost in S_j.
 
@@ -26,7 +26,7 @@ _WORTHWHILE = 0.9
 
 
 class Packing(NamedTuple):
-    """Which set a sample belongs to (from 1; 0: none), who is kept, worths and tolls of the sets, scratch, and the floor.
+    """Which set a sample belongs to (from 1; 0: none), who is kept, worths and tolls of the sets, scratch, the floor.
 
     ``floor`` is the smallest bound of whatever was discarded so far.
     """
@@ -52,7 +52,7 @@ def make_packing(n: int, d: int, n_sets: int) -> Packing:
 
 @inner
 def packing_bound(packing, n_sets, left_out, ceiling):
-    """Least p + sum of the tolls of the sets worth more than p, p below the ceiling; set ``left_out`` does not count."""
+    """Least p + sum of the tolls of the sets worth more than p, p below the ceiling, set ``left_out`` apart."""
     worth, toll = packing.worth, packing.toll
     total = 0.0
     for j in range(n_sets):
@@ -136,26 +136,6 @@ def extend(price, lifted, spot, second, packing, n_sets, ceiling):
 
 
 @inner
-def repack(price, lifted, spot, second, packing, n_sets, ceiling):
-    """Pack anew and keep the better packing; returns the number of sets."""
-    old = packing_bound(packing, n_sets, -1, ceiling)
-    for i in range(price.size):
-        packing.old_label[i] = packing.label[i]
-        packing.label[i] = 0
-    for j in range(n_sets):
-        packing.old_worth[j] = packing.worth[j]
-    number = extend(price, lifted, spot, second, packing, 0, ceiling)
-    if packing_bound(packing, number, -1, ceiling) > old:
-        return number
-    for i in range(price.size):
-        packing.label[i] = packing.old_label[i]
-    for j in range(n_sets):
-        packing.worth[j] = packing.old_worth[j]
-    set_tolls(price, packing, n_sets)
-    return n_sets
-
-
-@inner
 def keep(price, spot, packing, n_sets, paid, target, ceiling):
     """Keep every sample that no better solution of this state leaves out; returns how many are new."""
     for j in range(n_sets + 1):
@@ -191,7 +171,7 @@ def pack_around(price, lifted, spot, second, third, packing, is_rare, offset, ce
     """Pack sets that each hold one of the ``is_rare`` samples while the others stay away, then whatever else there is.
 
     The incumbent's violated samples are rare: each conflict needs one, and a packing should not waste them. ``spot`` is
-    any optimal point that leaves nothing out. Returns the number of sets.
+    an optimal point that leaves nothing out. Returns the number of sets.
     """
     n, n_sets, count = price.size, 0, 0
     copy_spot(spot, second)
@@ -222,3 +202,23 @@ def pack_around(price, lifted, spot, second, third, packing, is_rare, offset, ce
                 if not descend(lifted, second, 50 * second.x.size):
                     break
     return extend(price, lifted, spot, second, packing, n_sets, ceiling)
+
+
+@inner
+def repack(price, lifted, spot, second, packing, n_sets, ceiling):
+    """Pack anew and keep the better packing; returns the number of sets."""
+    old = packing_bound(packing, n_sets, -1, ceiling)
+    for i in range(price.size):
+        packing.old_label[i] = packing.label[i]
+        packing.label[i] = 0
+    for j in range(n_sets):
+        packing.old_worth[j] = packing.worth[j]
+    number = extend(price, lifted, spot, second, packing, 0, ceiling)
+    if packing_bound(packing, number, -1, ceiling) > old:
+        return number
+    for i in range(price.size):
+        packing.label[i] = packing.old_label[i]
+    for j in range(n_sets):
+        packing.worth[j] = packing.old_worth[j]
+    set_tolls(price, packing, n_sets)
+    return n_sets

@@ -1,7 +1,7 @@
 """Search over the sets of violated samples, for losses that are zero from t on and cap below.
 
-A state is a set R of samples left out; its point solves the lifted hard margin f(N \\ R) of :mod:`.lifted`. Its children
-leave out one more sample, in one of two ways that both reach every optimum (proofs in
+A state is a set R of samples left out; its point solves the lifted hard margin f(N \\ R) of :mod:`.lifted`. Its
+children leave out one more sample, in one of two ways that both reach every optimum (proofs in
 :mod:`psilearn.solvers.violations`): *proper* states are remembered, and dropped if their point strictly satisfies a
 sample of R; *exclusive* children keep the samples that their elder sisters leave out. Bounds are those of
 :mod:`.packing`, and the state with the smallest bound comes first.
@@ -14,9 +14,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .lifted import ABSENT, WATCHED, append, copy_spot, descend, forget_members, lift, measure, proved_value, remove
+from .lifted import ABSENT, WATCHED, append, copy_spot, descend, forget_members, lift, proved_value, remove, settle
 from .packing import extend, keep, pack_around, packing_bound, repack, set_tolls
 from .pieces import FREE, inner, kernel
+from .seen import flip, has, is_new
 from .tree import FEASIBLE, ROUNDING, offer, pop, push
 
 #: Slack from which on a sample counts as strictly satisfied, and up to which as tight (data have unit size).
@@ -25,15 +26,6 @@ STATES, CHILDREN, STALLS = 0, 1, 2
 #: Part of the incumbent value by which one more sample left out comes first among equal bounds.
 _TRIFLE = 1e-12
 _ROUNDS = 3
-
-
-class Seen(NamedTuple):
-    """Sets met so far: a hash table of indices (plus one) into keys and bit sets; ``count`` of them."""
-
-    table: NDArray[np.int64]
-    keys: NDArray[np.uint64]
-    bits: NDArray[np.uint64]
-    count: NDArray[np.int64]
 
 
 class States(NamedTuple):
@@ -67,55 +59,6 @@ class Desk(NamedTuple):
     n_members: NDArray[np.int64]
     w: NDArray[np.float64]
     u: NDArray[np.float64]
-
-
-@inner
-def _has(bits, i):
-    return (bits[i >> 6] >> np.uint64(i & 63)) & np.uint64(1) != np.uint64(0)
-
-
-@inner
-def _flip(bits, i):
-    bits[i >> 6] ^= np.uint64(1) << np.uint64(i & 63)
-
-
-@inner
-def _is_new(seen, keys, bits):
-    """Whether a set is met for the first time; it is remembered."""
-    key = np.uint64(0)
-    for i in range(keys.size):
-        if _has(bits, i):
-            key ^= keys[i]
-    mask = seen.table.size - 1
-    at = np.int64(key & np.uint64(mask))
-    while seen.table[at] != 0:
-        other = seen.table[at] - 1
-        if seen.keys[other] == key:
-            same = True
-            for k in range(bits.size):
-                if seen.bits[other, k] != bits[k]:
-                    same = False
-            if same:
-                return False
-        at = (at + 1) & mask
-    index = seen.count[0]
-    seen.count[0] += 1
-    seen.table[at] = index + 1
-    seen.keys[index] = key
-    for k in range(bits.size):
-        seen.bits[index, k] = bits[k]
-    return True
-
-
-@kernel
-def rehash(seen):
-    """Fill an empty table with the sets that are stored."""
-    mask = seen.table.size - 1
-    for index in range(seen.count[0]):
-        at = np.int64(seen.keys[index] & np.uint64(mask))
-        while seen.table[at] != 0:
-            at = (at + 1) & mask
-        seen.table[at] = index + 1
 
 
 @inner
@@ -161,7 +104,7 @@ def _open(states, bound, rank, paid, members, n_members, bits, packing, n_sets, 
             label = hit + 1
         states.label[slot, i] = label
         if packing.kept[i]:
-            _flip(states.kept[slot], i)
+            flip(states.kept[slot], i)
     states.n_sets[slot] = last
 
 
@@ -174,9 +117,9 @@ def _take(lifted, states, slot, spot, packing, desk):
         desk.bits[k] = states.out[slot, k]
     for i in range(n):
         packing.label[i] = states.label[slot, i]
-        packing.kept[i] = 1 if _has(states.kept[slot], i) else 0
+        packing.kept[i] = 1 if has(states.kept[slot], i) else 0
         spot.role[i] = WATCHED
-        if _has(desk.bits, i):
+        if has(desk.bits, i):
             spot.role[i] = ABSENT
             depth += 1
     for j in range(states.n_sets[slot]):
@@ -188,7 +131,7 @@ def _take(lifted, states, slot, spot, packing, desk):
         spot.x[k] = 0.0
     for k in range(states.n_members[slot]):
         append(lifted, spot, states.members[slot, k])
-    measure(lifted, spot)
+    settle(lifted, spot)
     return descend(lifted, spot, 100), depth
 
 
@@ -264,7 +207,9 @@ def _solve_child(model, lifted, spot, child, best, desk, h, c):
 
 
 @inner
-def _expand(model, price, lifted, keys, seen, states, best, spot, child, packing, desk, counters, goal, state, exclusive):
+def _expand(
+    model, price, lifted, keys, seen, states, best, spot, child, packing, desk, counters, goal, state, exclusive
+):
     """Open the children of the state at hand, those whose absence lowers f most first."""
     target, trifle = goal
     bound, paid, n_sets, depth = state
@@ -279,9 +224,9 @@ def _expand(model, price, lifted, keys, seen, states, best, spot, child, packing
             packing.floor[0] = min(packing.floor[0], desk.bound[c])
             continue
         if not exclusive:
-            _flip(desk.bits, h)
-            new = _is_new(seen, keys, desk.bits)
-            _flip(desk.bits, h)
+            flip(desk.bits, h)
+            new = is_new(seen, keys, desk.bits)
+            flip(desk.bits, h)
             if not new:
                 continue
         counters[CHILDREN] += 1
@@ -300,12 +245,12 @@ def _expand(model, price, lifted, keys, seen, states, best, spot, child, packing
     for c in order:
         h = desk.who[c]
         if desk.value[c] < np.inf:
-            _flip(desk.bits, h)
+            flip(desk.bits, h)
             _open(
                 states, desk.bound[c], trifle * (depth + 1), paid + price[h], desk.members[c], desk.n_members[c],
                 desk.bits, packing, n_sets, np.int64(packing.label[h]) - 1,
             )  # fmt: skip
-            _flip(desk.bits, h)
+            flip(desk.bits, h)
         if exclusive:
             packing.kept[h] = 1
             packing.label[h] = 0
@@ -320,7 +265,7 @@ def advance(
     n, d = model.a.shape
     end = counters[CHILDREN] + n_children
     while counters[CHILDREN] < end and states.sizes[0] > 0:
-        if states.sizes[1] < n + 4 or seen.count[0] + n + 4 > seen.keys.size:
+        if states.sizes[1] < n + 4 or seen.used[0] + n + 4 > seen.keys.size:
             return
         penalty = 0.0
         for f in range(d):

@@ -23,6 +23,10 @@ Array = NDArray[np.float64]
 FIRST_SLICE, SLICE = 1.0, 0.5
 #: Part of a slice that goes to incumbents.
 _FOR_INCUMBENTS = 0.1
+#: How many times longer the turns of the search over violated sets are, after the first.
+_LION = 3.0
+#: Seconds for incumbents when the search over violated sets begins again, where the time limit allows.
+_ROOT_SECONDS = 3.0
 
 
 def search(
@@ -64,7 +68,8 @@ class _Plan:
     """Whose turn it is, and the best bound of all.
 
     The tree and the hitting sets take turns. Where the search over violated sets suits the loss, it has every other
-    turn, the first included; its second turn begins it anew, with the incumbent that the others have found meanwhile.
+    turn, the first included. It begins anew when a better incumbent is known than at its root, since its bounds are
+    built around the incumbent, and it looks for incumbents and good bounds at the root longer when it begins again.
     """
 
     def __init__(self, model: tree.Model, best: tree.Best, scratch: tree.Work, options: Options) -> None:
@@ -96,11 +101,18 @@ class _Plan:
         return self._settle(self.hitting, "psilearn with HiGHS")
 
     def _run_violations(self, clock: Clock, until: float) -> bool:
-        if self.violations is None or self.turn == 3:
-            self.violations = ViolationSearch(self.model, self.best, self.options)
-        search = self.violations
-        search.dive(clock, clock.seconds + _FOR_INCUMBENTS * (until - clock.seconds))
-        search.run(clock, until, math.inf)
+        if self.turn > 1:
+            until = clock.seconds + _LION * (until - clock.seconds)
+        search, effort = self.violations, _FOR_INCUMBENTS * (until - clock.seconds)
+        if search is None:
+            search = ViolationSearch(self.model, self.best, self.options)
+        elif search.is_outdated:
+            effort = max(effort, min(_ROOT_SECONDS, 0.05 * clock.limit))
+            until += 1.5 * effort
+            search = search.begun_again()
+        self.violations = search
+        search.dive(clock, clock.seconds + effort)
+        search.run(clock, min(until, clock.limit), math.inf)
         return self._settle(search, "psilearn")
 
     def _settle(self, search: TreeSearch | HittingSearch | ViolationSearch, engine: str) -> bool:

@@ -17,14 +17,15 @@ good: R itself has been offered as incumbent, and every larger set pays one pric
 *Proper search* (Matousek, On geometric optimization with few violated constraints, 1995). Call R proper if no member
 of R is strictly satisfied at x(N \\ R). R* is proper: dropping a satisfied member would save its price. If R is proper
 and not empty, some R' = R \\ {h} is proper and h is tight at x(N \\ R'). To see this, let the right-hand sides be
-perturbed by infinitesimal generic numbers, so that no sample is tight by accident, and choose h in R such that the value
-f((N \\ R) + h) is smallest. It exceeds f(N \\ R), since h is violated at the unique x(N \\ R). Suppose h' in R' were
-satisfied at x' = x((N \\ R) + h). Then x' is feasible for (N \\ R) + h', so f((N \\ R) + h') is not larger, hence equal;
-as x' attains it and h' is not tight there, f(N \\ R) is the same, a contradiction. And h belongs to every basis of
-(N \\ R'), because leaving it out lowers f. So R* is reached from the empty set through proper states by leaving out
+perturbed by infinitesimal generic numbers, so that no sample is tight by accident, and choose h in R such that the
+value f((N \\ R) + h) is smallest. It exceeds f(N \\ R), since h is violated at the unique x(N \\ R). Suppose h' in R'
+were satisfied at x' = x((N \\ R) + h). Then x' is feasible for (N \\ R) + h', so f((N \\ R) + h') is not larger, hence
+equal; as x' attains it and h' is not tight there, f(N \\ R) is the same, a contradiction. And h belongs to every basis
+of N \\ R', because leaving it out lowers f. So R* is reached from the empty set through proper states by leaving out
 tight samples. Without the perturbation, violated becomes not strictly satisfied and the members of a basis become
 tight samples, which is what the search tests, both with a tolerance on the safe side. States are remembered by their
-sets, and the proper ones with k members are at most (k + d + 1 over k), whatever n.
+sets, and the proper ones with k members are at most (k + d + 1 over k), whatever n. It visits fewer states than the
+exclusive search in the plane and more in higher dimensions, where keeping samples makes better packings.
 
 Both searches use the bounds of :mod:`psilearn.kernels.packing`. What the search leaves behind has a bound of its own,
 from dual feasible points; the smallest of these is the ``floor`` of everything it claims.
@@ -38,7 +39,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from ..kernels import dives, tree
+from ..kernels import dives, seen, tree
 from ..kernels import violations as kernel
 from ..kernels.lifted import Lifted, make_spot
 from ..kernels.packing import make_packing
@@ -50,6 +51,8 @@ Array = NDArray[np.float64]
 _CHUNK_SECONDS = 0.05
 #: Sets of a packing at most (labels are bytes), and features up to which states are remembered rather than exclusive.
 _MOST_SETS, _PROPER_UP_TO = 96, 2
+#: Packings tried at the root without success before the best is taken.
+_PATIENCE = 40
 #: Margins below which a support vector machine forgets a sample, and its costs per sample, for starts.
 _FORGET, _LEVELS = (-0.5, 0.0, 0.5), (1e-3, 1e-2, 1e-1, 1.0, 10.0)
 
@@ -82,7 +85,7 @@ class ViolationSearch:
         self.rng = np.random.default_rng(options.random_state)
         self.keys = self.rng.integers(0, 2**64, n, dtype=np.uint64)
         self.counters = np.zeros(3, np.int64)
-        self.spots = tuple(make_spot(n + 1, self.width) for _ in range(3))
+        self.spots = [make_spot(n + 1, self.width) for _ in range(3)]
         self.packing = make_packing(n, d, self.sets)
         vectors = np.zeros(n, np.int64), np.zeros(n), np.zeros(n)
         members = np.zeros((n, self.width), np.int32), np.zeros(n, np.int64)
@@ -91,6 +94,7 @@ class ViolationSearch:
         slot_bytes = n + 4 * self.sets + 4 * self.width + 16 * self.words + 64
         self.most_slots = max(4 * n, int(options.extra.get("memory", 2e9) / slot_bytes))
         self.chunk, self.highest, self.is_open, self.is_full = 64, 0.0, False, False
+        self.ceiling = math.inf  # the incumbent value when the root was opened
         self.current = self._no_point()
         self.starts: Iterator[tuple[Array, float, Array]] | None = self._starts()
         self.lifted = self._reference(np.zeros(n))
@@ -99,16 +103,17 @@ class ViolationSearch:
         n, d = self.model.a.shape
         return tree.Best(np.full(1, np.inf), np.zeros(d), np.zeros(1), np.zeros(n), np.full(1, np.inf))
 
-    def _make_seen(self, size: int) -> kernel.Seen:
+    def _make_seen(self, size: int) -> seen.Seen:
         bits = np.zeros((size, self.words), np.uint64)
-        return kernel.Seen(np.zeros(2 * size, np.int64), np.zeros(size, np.uint64), bits, np.zeros(1, np.int64))
+        return seen.Seen(np.zeros(2 * size, np.int64), np.zeros(size, np.uint64), bits, np.zeros(1, np.int64))
 
     def _make_states(self, slots: int) -> kernel.States:
         heap = np.zeros(slots, np.int64), np.arange(slots)[::-1].copy(), np.array([0, slots])
         point = np.zeros((slots, self.width), np.int32), np.zeros(slots, np.int64)
         bits = np.zeros((slots, self.words), np.uint64), np.zeros((slots, self.words), np.uint64)
-        sets = np.zeros((slots, self.n), np.uint8), np.zeros((slots, self.sets), np.float32), np.zeros(slots, np.int64)
-        return kernel.States(*heap, np.zeros(slots), np.zeros(slots), *point, *bits, *sets)
+        label, worth = np.zeros((slots, self.n), np.uint8), np.zeros((slots, self.sets), np.float32)
+        n_sets = np.zeros(slots, np.int64)
+        return kernel.States(*heap, np.zeros(slots), np.zeros(slots), *point, *bits, label, worth, n_sets)
 
     @property
     def bound(self) -> float:
@@ -119,14 +124,30 @@ class ViolationSearch:
         return float(min(top, self.packing.floor[0], self.best.value[0]))
 
     @property
-    def is_done(self) -> bool:
+    def is_empty(self) -> bool:
         """Whether nothing is left to search."""
         return self.is_open and bool(self.states.sizes[0] == 0)
+
+    @property
+    def is_done(self) -> bool:
+        """Whether the incumbent is proved; an empty search that had to give up states is not."""
+        return self.is_empty and self.bound >= (1.0 - self.options.gap_tol) * self.best.value[0]
 
     @property
     def steps(self) -> int:
         """States so far."""
         return int(self.counters[kernel.STATES])
+
+    @property
+    def is_outdated(self) -> bool:
+        """Whether the incumbent is better than the one that the root's bounds were built around."""
+        return bool(self.best.value[0] < self.ceiling * (1.0 - 1e-9))
+
+    def begun_again(self) -> ViolationSearch:
+        """Return a search with nothing open yet, whose dives go on where these ended."""
+        search = ViolationSearch(self.model, self.best, self.options)
+        search.rng, search.current, search.starts = self.rng, self.current, self.starts
+        return search
 
     def dive(self, clock: Clock, until: float) -> None:
         """Look for incumbents by ruin and recreate from several support vector machines, then from what was found.
@@ -134,22 +155,23 @@ class ViolationSearch:
         A result that is worse by a fraction of one price may still be where the next round starts.
         """
         model, best, rng = self.model, self.best, self.rng
-        rounds = 0
+        spot, child, better = self.spots
+        rounds, lifted = 0, self._reference(self.current.u)
         while clock.seconds < until:
             start = next(self.starts, None) if self.starts is not None else None
             if start is None:
                 self.starts = None
-                if rounds % 10 == 0:
-                    self.lifted = self._reference(self.current.u)
-                dives.ruin(model, self.current, self.spots[0], np.append(rng.random(self.n), 1.0 - 0.5 * rng.random()))
+                if rounds % 10 == 9:
+                    lifted = self._reference(self.current.u)
+                dives.ruin(model, self.current, spot, np.append(rng.random(self.n), 1.0 - 0.5 * rng.random()))
             else:
                 v, b, u = start
-                self.lifted = self._reference(u)
+                lifted = self._reference(u)
                 machine = tree.Best(np.full(1, np.inf), v, np.full(1, b), u, np.full(1, np.inf))
-                dives.ruin(model, machine, self.spots[0], np.zeros(self.n + 1))
+                dives.ruin(model, machine, spot, np.zeros(self.n + 1))
             rounds += 1
             found = self._no_point()
-            dives.dive(model, self.lifted, found, *self.spots, self.desk)
+            dives.dive(model, lifted, found, spot, child, better, self.desk)
             if found.value[0] < best.value[0]:
                 tree.offer(model, best, found.w, found.b[0], found.u)
             tolerance = 0.5 * float(self.price.min()) * rng.exponential() if start is None else 0.0
@@ -175,31 +197,42 @@ class ViolationSearch:
         v = np.clip(t - margins, 0.0, 5.0 * t) + 0.1 * t * (1.0 + self.rng.random(self.n))
         return make_lifted(self.model, v / t, float(self.best.value[0]))
 
+    def _far(self) -> Lifted:
+        """Lifted problem with easy ways out for samples near the incumbent's margin: for packings around the others."""
+        v = 1.0 / (0.2 + np.abs(1.0 - self.best.u / self.model.t) + 0.5 * self.rng.random(self.n))
+        return make_lifted(self.model, v, float(self.best.value[0]))
+
     def _open(self, clock: Clock, until: float) -> None:
         """Open the root with the best of several packings."""
         model, best = self.model, self.best
         self.lifted = self._reference(best.u)
+        self.ceiling = float(best.value[0])
         self.is_open = kernel.open_root(
             model, self.price, self.lifted, self.states, best, self.spots[0], self.packing, self.desk
         )
         self.is_full = not self.is_open
-        end = clock.seconds + min(0.5, 0.05 * (until - clock.seconds))
-        while self.is_open and clock.seconds < end:
-            far = 1.0 / (0.2 + np.abs(1.0 - best.u / model.t) + 0.5 * self.rng.random(self.n))
-            other = make_lifted(model, far, float(best.value[0]))
+        end = clock.seconds + 0.1 * (until - clock.seconds)
+        spot, second, third = self.spots
+        patience = _PATIENCE
+        while self.is_open and patience > 0 and clock.seconds < end and self.bound < best.value[0]:
+            before = self.bound
             offset = int(self.rng.integers(self.n))
-            kernel.pack_root(model, self.price, other, self.states, best, *self.spots, self.packing, offset)
+            kernel.pack_root(
+                model, self.price, self._far(), self.states, best, spot, second, third, self.packing, offset
+            )
+            patience = _PATIENCE if self.bound > before else patience - 1
 
     def run(self, clock: Clock, until: float, max_steps: float) -> None:
         """Search until done, or until the clock shows ``until`` seconds, or ``max_steps`` states are spent."""
         if not self.is_open and not self.is_full:
             self._open(clock, until)
-        while not self.is_done and not self.is_full and clock.seconds < until and self.steps < max_steps:
+        while not self.is_empty and not self.is_full and clock.seconds < until and self.steps < max_steps:
             self._grow()
+            spot, child, second = self.spots
             began = clock.seconds
             kernel.advance(
-                self.model, self.price, self.lifted, self.keys, self.seen, self.states, self.best, *self.spots,
-                self.packing, self.desk, self.counters, self.options.gap_tol, self.chunk, self.exclusive,
+                self.model, self.price, self.lifted, self.keys, self.seen, self.states, self.best, spot, child,
+                second, self.packing, self.desk, self.counters, self.options.gap_tol, self.chunk, self.exclusive,
             )  # fmt: skip
             if self.best.value[0] < self.highest * (1.0 - 1e-9):
                 raise InconsistentBoundError("an incumbent is below a bound that was proved before")
@@ -218,9 +251,9 @@ class ViolationSearch:
             self.states.spare[:free] = old.spare[:free]
             self.states.spare[free : free + slots] = np.arange(slots, 2 * slots)[::-1]
             self.states.sizes[:] = old.sizes[0], free + slots
-        if self.seen.count[0] + 2 * n + 8 > size:
+        if self.seen.used[0] + 2 * n + 8 > size:
             known, self.seen = self.seen, self._make_seen(2 * size)
             self.seen.keys[:size], self.seen.bits[:size] = known.keys, known.bits
-            self.seen.count[0] = known.count[0]
-            kernel.rehash(self.seen)
+            self.seen.used[0] = known.used[0]
+            seen.rehash(self.seen)
         self.is_full = bool(self.states.sizes[1] < n + 4)

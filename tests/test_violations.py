@@ -1,0 +1,174 @@
+"""The search over violated sets against enumeration, the other searches, and its own promises."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+from psilearn.losses import HardMargin, Psi, TruncatedHinge
+from psilearn.penalties import Penalty
+from psilearn.problem import Problem
+from psilearn.result import Status
+from psilearn.solvers import mip, portfolio
+from psilearn.solvers.base import Clock, Options
+from psilearn.solvers.branch import TreeSearch, first_incumbent, make_model
+from psilearn.solvers.reduction import reduce
+from psilearn.solvers.violations import ViolationSearch, suits
+from psilearn.spaces import LinearSpace
+
+KINDS = ["plain", "ties", "contradictions", "lonely class", "scale", "weights"]
+
+
+def make_problem(rng, kind, n, d, loss=None):
+    X = rng.normal(size=(n, d))
+    y = (X[:, 0] + rng.normal(size=n) > 0).astype(int)
+    y[:2] = 0, 1
+    weights = np.ones(n)
+    if kind == "ties":
+        X = np.round(X)
+    if kind == "contradictions":
+        X = np.round(X)
+        X[n // 2 :] = X[: n - n // 2]
+        y[n // 2 :] = 1 - y[: n - n // 2]
+    if kind == "lonely class":
+        y[:] = 0
+        y[1] = 1
+    if kind == "scale":
+        X = 1e4 * X
+    if kind == "weights":
+        weights = rng.uniform(0.2, 3.0, n)
+    C = 10.0 ** rng.uniform(-1.5, 3.5) / (1e8 if kind == "scale" else 1.0)
+    return Problem(LinearSpace(X), y, 2, loss or HardMargin(), Penalty(l2=1.0), C, weights)
+
+
+def enumerated_optimum(problem, forced=()):
+    """Least objective over all sets of at most d + 1 support vectors, and over the constants.
+
+    The optimum is the hard margin of the samples it satisfies, hence the shortest w whose margin is one on some set of
+    independent support vectors. ``forced`` samples must be satisfied.
+    """
+    X, y, costs = np.asarray(problem.space.X), problem.signs, problem.costs
+    scale = np.abs(X).max() or 1.0
+    X = (X - X.mean(axis=0)) / scale
+    n, d = X.shape
+    points = [(np.zeros((2, d)), np.array([1.0, -1.0]))]
+    for size in range(2, d + 2):
+        sets = np.array(list(itertools.combinations(range(n), size)))
+        A, s = X[sets] * y[sets][:, :, None], y[sets]
+        system = np.zeros((len(sets), size + 1, size + 1))
+        system[:, :size, :size] = A @ A.transpose(0, 2, 1)
+        system[:, :size, size] = system[:, size, :size] = s
+        right = np.append(np.ones(size), 0.0)
+        solution = np.linalg.pinv(system, rcond=1e-11) @ right
+        points.append((np.einsum("kif,ki->kf", A, solution[:, :size]), solution[:, size]))
+    W, b = np.concatenate([w for w, _ in points]), np.concatenate([b for _, b in points])
+    margins = (W @ X.T + b[:, None]) * y
+    violated = margins < 1.0 - 1e-7
+    values = 0.5 * np.sum(W * W, axis=1) / scale**2 + violated @ costs
+    values[violated[:, list(forced)].any(axis=1)] = np.inf
+    return float(values.min())
+
+
+def start_search(problem, exclusive, given=None, points=(), **extra):
+    reduction = reduce(problem)
+    model = make_model(reduction, problem.loss, given)
+    best, _ = first_incumbent(model, points)
+    options = Options(gap_tol=1e-7, extra={"exclusive": exclusive, **extra})
+    return reduction, best, ViolationSearch(model, best, options)
+
+
+@pytest.mark.parametrize("exclusive", [True, False], ids=["exclusive", "proper"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_equal_to_enumeration_and_honest_before_the_end(kind, exclusive):
+    for seed in range(100):
+        rng = np.random.default_rng([seed, KINDS.index(kind)])
+        problem = make_problem(rng, kind, int(rng.integers(4, 10)), int(rng.integers(1, 4)))
+        truth = enumerated_optimum(problem)
+        reduction, best, search = start_search(problem, exclusive)
+        for steps in (1, 4, math.inf):
+            search.run(Clock(), 10.0, steps)
+            assert reduction.unit * search.bound <= truth * (1 + 1e-9)
+        assert search.is_done
+        assert reduction.unit * best.value[0] == pytest.approx(truth, rel=1e-6)
+        assert reduction.unit * search.bound >= truth * (1 - 1e-6)
+
+
+@pytest.mark.parametrize("exclusive", [True, False], ids=["exclusive", "proper"])
+def test_given_samples_are_kept(exclusive):
+    for seed in range(30):
+        rng = np.random.default_rng([seed, 77])
+        problem = make_problem(rng, "plain", 8, 2)
+        reduction = reduce(problem)
+        given = np.zeros(reduction.n, np.int8)
+        forced = [int(np.flatnonzero(problem.signs > 0)[0]), int(np.flatnonzero(problem.signs < 0)[0])]
+        given[reduction.group[forced]] = 1
+        truth = enumerated_optimum(problem, forced)
+        right, wrong = reduction.z[reduction.group[forced]]
+        v = 2.0 * (right - wrong) / np.sum((right - wrong) ** 2)
+        point = (v, -0.5 * float(v @ (right + wrong)))
+        _, best, search = start_search(problem, exclusive, given, [point])
+        search.run(Clock(), 10.0, math.inf)
+        assert reduction.unit * best.value[0] == pytest.approx(truth, rel=1e-6)
+
+
+@pytest.mark.parametrize("exclusive", [True, False], ids=["exclusive", "proper"])
+@pytest.mark.parametrize("d", [2, 4, 7, 10])
+def test_equal_to_the_tree(d, exclusive):
+    for seed in range(6):
+        rng = np.random.default_rng([seed, d])
+        problem = make_problem(rng, KINDS[seed], 20 + 2 * (seed % 3), d)
+        reduction, best, search = start_search(problem, exclusive)
+        search.run(Clock(), 20.0, math.inf)
+        assert search.is_done
+        model = make_model(reduction, problem.loss)
+        other, scratch = first_incumbent(model, [])
+        tree = TreeSearch(model, other, scratch, Options(gap_tol=1e-7))
+        tree.run(Clock(), 2.0, math.inf)
+        assert search.bound <= other.value[0] * (1 + 1e-9)
+        assert tree.bound <= best.value[0] * (1 + 1e-9)
+        if tree.is_done:
+            assert best.value[0] == pytest.approx(other.value[0], rel=1e-6)
+
+
+def test_dives_find_what_the_constants_do_not():
+    problem = make_problem(np.random.default_rng(5), "plain", 60, 2)
+    _, best, search = start_search(problem, True)
+    before = float(best.value[0])
+    search.dive(Clock(), 0.3)
+    found = float(best.value[0])
+    search.run(Clock(), 20.0, math.inf)
+    assert search.is_done
+    assert best.value[0] <= found <= before
+    assert found <= 1.05 * best.value[0]
+
+
+def test_no_memory_means_an_honest_bound():
+    problem = make_problem(np.random.default_rng(3), "plain", 40, 6)
+    _, _, search = start_search(problem, True, memory=1.0)
+    search.run(Clock(), 5.0, math.inf)
+    _, other, full = start_search(problem, True)
+    full.run(Clock(), 30.0, math.inf)
+    assert full.is_done
+    assert search.bound <= other.value[0] * (1 + 1e-9)
+
+
+def test_the_normal_form_decides():
+    rng = np.random.default_rng(0)
+    for loss, norm, taken in [(HardMargin(), 2, True), (HardMargin(), 1, False), (Psi(1.0), 2, False)]:
+        problem = make_problem(rng, "plain", 8, 2, loss)
+        penalty = Penalty(l2=1.0) if norm == 2 else Penalty(l1=1.0)
+        problem = Problem(problem.space, problem.y, 2, loss, penalty, 1.0, np.ones(8))
+        assert suits(make_model(reduce(problem), loss)) is taken
+
+
+@pytest.mark.parametrize("loss", [HardMargin(), TruncatedHinge(-0.5)], ids=str)
+def test_all_searches_in_small_slices(loss, monkeypatch):
+    monkeypatch.setattr(portfolio, "FIRST_SLICE", 1e-4)
+    monkeypatch.setattr(portfolio, "SLICE", 2e-3)
+    for seed in range(3):
+        problem = make_problem(np.random.default_rng(seed), "weights", 14, 2, loss)
+        result = mip.solve(problem, Options(gap_tol=1e-7))
+        assert result.status is Status.OPTIMAL
+        if isinstance(loss, HardMargin):
+            assert result.objective == pytest.approx(enumerated_optimum(problem), rel=1e-6)
