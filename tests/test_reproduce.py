@@ -266,7 +266,7 @@ def test_main_from_names_to_pages(tmp_path, capsys):
     for expected in (
         "A. Author and B. Author, A toy, 2001",
         "Does not reproduce: 1 of 2 figures part; the farthest is C 1000.0 error: 0.9 published",
-        "Computed with 3 of the paper's 8 replications",
+        "Computed with 3 of 8 replications",
         "A known reason: the printed figure was made up.",
         "| C 1000.0 | vectors | not printed |",
         "a large C errs less: ",
