@@ -50,11 +50,24 @@ def contents(path, experiment):
     return [(r.key, r.settings, r.replicate, r.seed, r.status, r.result) for r in rows]
 
 
-def start(path, script=SCRIPT, **environment):
-    paths = os.pathsep.join([str(TESTS), str(TESTS.parent)])
-    return subprocess.Popen(
-        [sys.executable, "-c", script, str(path)], env=os.environ | {"PYTHONPATH": paths} | environment
-    )
+@pytest.fixture
+def start():
+    """Start a script on a store in a process of its own; none outlives the test, also when it fails."""
+    processes = []
+
+    def begin(path, script=SCRIPT, **environment):
+        paths = os.pathsep.join([str(TESTS), str(TESTS.parent)])
+        processes.append(
+            subprocess.Popen(
+                [sys.executable, "-c", script, str(path)], env=os.environ | {"PYTHONPATH": paths} | environment
+            )
+        )
+        return processes[-1]
+
+    yield begin
+    for process in processes:
+        process.kill()
+        process.wait()
 
 
 def wait_until(condition, seconds=40):
@@ -114,7 +127,7 @@ def test_results_do_not_depend_on_where_they_run(tmp_path):
         assert record.seconds > 0
 
 
-def test_kill_9_then_resume_equals_an_uninterrupted_run(tmp_path, uninterrupted):
+def test_kill_9_then_resume_equals_an_uninterrupted_run(tmp_path, uninterrupted, start):
     path = tmp_path / "store.sqlite"
     store = Store(path)
     process = start(path)
@@ -131,7 +144,7 @@ def test_kill_9_then_resume_equals_an_uninterrupted_run(tmp_path, uninterrupted)
     assert all(again[key] == finished for key, finished in kept.items()), "a finished task was computed again"
 
 
-def test_workers_of_a_killed_process_end(tmp_path):
+def test_workers_of_a_killed_process_end(tmp_path, start):
     log = tmp_path / "log"
     process = start(tmp_path / "store.sqlite", script=SCRIPT.replace("n_jobs=1", "n_jobs=2"), TOY_LOG=str(log))
     wait_until(lambda: log.exists() and len(log.read_text().splitlines()) >= 4)
@@ -142,7 +155,7 @@ def test_workers_of_a_killed_process_end(tmp_path):
     wait_until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in workers))
 
 
-def test_two_processes_share_a_store(tmp_path, uninterrupted):
+def test_two_processes_share_a_store(tmp_path, uninterrupted, start):
     path, log = tmp_path / "store.sqlite", tmp_path / "log"
     processes = [start(path, TOY_LOG=str(log)) for _ in range(2)]
     assert [process.wait(timeout=60) for process in processes] == [0, 0]
@@ -253,7 +266,7 @@ def test_main_from_names_to_pages(tmp_path, capsys):
     for expected in (
         "A. Author and B. Author, A toy, 2001",
         "Does not reproduce: 1 of 2 figures part; the farthest is C 1000.0 error: 0.9 published",
-        "Computed with 3 of the paper's 8 replications",
+        "Computed with 3 of 8 replications",
         "A known reason: the printed figure was made up.",
         "| C 1000.0 | vectors | not printed |",
         "a large C errs less: ",

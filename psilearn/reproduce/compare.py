@@ -135,7 +135,7 @@ def verdict(experiment: Experiment, summary: Summary, rows: list[Row]) -> list[s
     unseen = blind_spot(rows)
     if unseen is not None and not experiment.deterministic:
         sentences.append(
-            f"Computed with {summary.replications} of the paper's {experiment.replications} replications: in half of "
+            f"Computed with {summary.replications} of {experiment.replications} replications: in half of "
             f"the figures a difference of less than {unseen:.0%} would go unseen."
         )
     sentences += [f"A known reason: {text}" for text in reasons(experiment, rows)]

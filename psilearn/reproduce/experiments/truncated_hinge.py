@@ -153,7 +153,8 @@ def _draw(summary: Summary) -> Any:
         axis.scatter(*X[chosen].T, s=5, color="black", zorder=3, label="support vector")
         rule = d.linear_scores(summary.mean(setting, "coef"), summary.mean(setting, "intercept"))
         d.boundary(axis, rule, (-1, -1), (1, 1), colors="grey", linewidths=0.8)
-        axis.set(title=f"{title}: {chosen.sum()} support vectors", aspect="equal")
+        axis.set(aspect="equal")
+        axis.set_title(f"{title}: {chosen.sum()} support vectors", fontsize=9)
     d.legend_below(figure, axes[0, 0])
     return figure
 
