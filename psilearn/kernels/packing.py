@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .lifted import ABSENT, WATCHED, append, copy_spot, descend, forget_members, proved_value, remove
+from .lifted import ABSENT, WATCHED, append, copy_spot, descend, forget_members, merged, proved_value, remove
 from .pieces import inner
 
 #: Worths are stored in single precision, rounded down by this part.
@@ -118,7 +118,7 @@ def _withdraw(spot, packing):
             spot.role[i] = ABSENT
 
 
-@inner
+@merged
 def extend(price, lifted, spot, second, packing, n_sets, ceiling):
     """Add sets from the samples of no set while that lifts the bound; returns the number of sets."""
     copy_spot(spot, second)
@@ -151,7 +151,7 @@ def keep(price, spot, packing, n_sets, paid, target, ceiling):
     return new
 
 
-@inner
+@merged
 def _bring_in(lifted, spot, i):
     """Watch one more sample and make the point feasible for it by raising s."""
     last = spot.x.size - 1
@@ -166,7 +166,7 @@ def _bring_in(lifted, spot, i):
         append(lifted, spot, i)
 
 
-@inner
+@merged
 def pack_around(price, lifted, spot, second, third, packing, is_rare, offset, ceiling):
     """Pack sets that each hold one of the ``is_rare`` samples while the others stay away, then whatever else there is.
 
@@ -204,7 +204,7 @@ def pack_around(price, lifted, spot, second, third, packing, is_rare, offset, ce
     return extend(price, lifted, spot, second, packing, n_sets, ceiling)
 
 
-@inner
+@merged
 def repack(price, lifted, spot, second, packing, n_sets, ceiling):
     """Pack anew and keep the better packing; returns the number of sets."""
     old = packing_bound(packing, n_sets, -1, ceiling)

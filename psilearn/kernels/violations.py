@@ -14,7 +14,19 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .lifted import ABSENT, WATCHED, append, copy_spot, descend, forget_members, lift, proved_value, remove, settle
+from .lifted import (
+    ABSENT,
+    WATCHED,
+    append,
+    copy_spot,
+    descend,
+    forget_members,
+    lift,
+    merged,
+    proved_value,
+    remove,
+    settle,
+)
 from .packing import extend, keep, pack_around, packing_bound, repack, set_tolls
 from .pieces import FREE, inner, kernel
 from .seen import flip, has, is_new
@@ -108,7 +120,7 @@ def _open(states, bound, rank, paid, members, n_members, bits, packing, n_sets, 
     states.n_sets[slot] = last
 
 
-@inner
+@merged
 def _take(lifted, states, slot, spot, packing, desk):
     """Restore a state's point and packing; returns (whether the point is optimal, number of samples left out)."""
     n = packing.label.size
@@ -135,7 +147,7 @@ def _take(lifted, states, slot, spot, packing, desk):
     return descend(lifted, spot, 100), depth
 
 
-@inner
+@merged
 def _improve_packing(price, lifted, spot, second, packing, n_sets, paid, target, ceiling, anew):
     """Extend the packing and keep samples in turns; returns the number of sets."""
     set_tolls(price, packing, n_sets)
@@ -182,7 +194,7 @@ def _choose(price, spot, packing, n_sets, desk, paid, target, exclusive):
     return count
 
 
-@inner
+@merged
 def _solve_child(model, lifted, spot, child, best, desk, h, c):
     """Leave out h: write f and the members; returns 0, 1 if a sample left out is strictly satisfied, 2 if stalled."""
     n, d = model.a.shape
@@ -206,7 +218,7 @@ def _solve_child(model, lifted, spot, child, best, desk, h, c):
     return 0
 
 
-@inner
+@merged
 def _expand(
     model, price, lifted, keys, seen, states, best, spot, child, packing, desk, counters, goal, state, exclusive
 ):
