@@ -11,7 +11,8 @@ import pytest
 from psilearn.losses import Psi
 from psilearn.penalties import Penalty
 from psilearn.problem import Problem
-from psilearn.solvers import mip
+from psilearn.result import Status
+from psilearn.solvers import mip, portfolio
 from psilearn.solvers.base import Options
 from psilearn.spaces import LinearSpace
 
@@ -29,6 +30,7 @@ rng = np.random.default_rng(0)
 X, y = rng.normal(size=(150, 8)), rng.integers(0, 2, 150)
 problem = Problem(LinearSpace(X), y, 2, Psi(2.0), Penalty(l2=1.0), 0.5, np.ones(150))
 mip.solve(problem, Options(max_iter=200))  # compiles
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a process in the background inherits that it is ignored
 threading.Timer({delay}, os.kill, (os.getpid(), signal.SIGINT)).start()
 result = mip.solve(problem, Options(time_limit=60))
 value = problem.value(result.coef, result.intercept)
@@ -45,6 +47,21 @@ def test_ctrl_c_returns_the_incumbent_and_an_honest_bound(delay):
     assert objective == value
     assert 0 <= bound < objective
     assert seconds < 20
+
+
+def test_ctrl_c_before_the_search_begins(monkeypatch):
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(portfolio, "improve_incumbent", interrupt)
+    rng = np.random.default_rng(0)
+    problem = Problem(
+        LinearSpace(rng.normal(size=(9, 2))), rng.integers(0, 2, 9), 2, Psi(1.0), Penalty(l2=1.0), 0.5, np.ones(9)
+    )
+    result = mip.solve(problem, Options())
+    assert result.status is Status.INTERRUPTED
+    assert result.lower_bound == 0.0
+    assert result.objective == problem.value(result.coef, result.intercept) <= problem.best_constant()[0] * (1 + 1e-12)
 
 
 @pytest.mark.parametrize("norm", [2, 1])

@@ -126,23 +126,39 @@ def margin_bounds(model: tree.Model, upper: float, most: float = math.inf) -> tu
 
 def first_incumbent(model: tree.Model, points: Sequence[tuple[Array, float]]) -> tuple[tree.Best, tree.Work]:
     """Best of the constants, the points handed in, support vector machines of several costs, each locally improved."""
+    best, work = given_incumbent(model, points)
+    improve_incumbent(model, best, work, points, Clock(math.inf))
+    return best, work
+
+
+def given_incumbent(model: tree.Model, points: Sequence[tuple[Array, float]]) -> tuple[tree.Best, tree.Work]:
+    """Best of the constants and the points handed in: an incumbent at once."""
     n, d = model.a.shape
     best = tree.Best(np.full(1, np.inf), np.zeros(d), np.zeros(1), np.zeros(n), np.full(1, np.inf))
-    search = make_work(model)
     for level in {0.0, *np.abs(model.knots), abs(model.t)}:
         for sign in (1.0, -1.0):
             tree.offer(model, best, np.zeros(d), sign * level, model.y * (sign * level))
+    for v, b in points:
+        tree.offer(model, best, v, b, model.a @ v + model.y * b)
+    return best, make_work(model)
+
+
+def improve_incumbent(
+    model: tree.Model, best: tree.Best, work: tree.Work, points: Sequence[tuple[Array, float]], clock: Clock
+) -> None:
+    """Search near the points handed in and near support vector machines of several costs, while there is time."""
     starts = [model.a @ v + model.y * b for v, b in points]
-    for (v, b), margins in zip(points, starts):
-        tree.offer(model, best, v, b, margins)
     for factor in (0.01, 0.1, 1.0, 10.0):
+        if clock.is_over:
+            return
         v, b, margins = svm(model, factor)
         tree.offer(model, best, v, b, margins)
         starts.append(margins)
     for margins in starts:
-        search.alpha[:] = 0.0
-        tree.local_search(model, best, search, margins)
-    return best, search
+        if clock.is_over:
+            return
+        work.alpha[:] = 0.0
+        tree.local_search(model, best, work, margins)
 
 
 def exchange(model: tree.Model, best: tree.Best, work: tree.Work, clock: Clock, until: float) -> None:

@@ -12,7 +12,16 @@ from ..kernels import tree
 from ..losses import Loss
 from ..result import Status
 from .base import Clock, Options
-from .branch import InconsistentBoundError, Outcome, TreeSearch, exchange, first_incumbent, make_model, polish
+from .branch import (
+    InconsistentBoundError,
+    Outcome,
+    TreeSearch,
+    exchange,
+    given_incumbent,
+    improve_incumbent,
+    make_model,
+    polish,
+)
 from .hitting import HittingSearch
 from .reduction import Reduction
 from .violations import ViolationSearch, suits
@@ -43,25 +52,30 @@ def search(
     solutions. With a node limit the tree searches alone and without slices of time, so the outcome can be repeated.
     """
     model = make_model(reduction, loss, given)
-    best, scratch = first_incumbent(model, points)
-    plan = _Plan(model, best, scratch, options)
+    best, scratch = given_incumbent(model, points)
+    bound, steps, engine = 0.0, 0, "psilearn"
     max_steps = math.inf if options.max_iter is None else options.max_iter
     slice_end, status = (FIRST_SLICE if options.max_iter is None else math.inf), Status.OPTIMAL
     try:
-        while not plan.run(clock, min(slice_end, clock.limit), max_steps):
-            clock.note(reduction.unit * best.value[0], reduction.unit * min(plan.bound, best.value[0]))
-            if clock.is_over or plan.steps >= max_steps:
+        improve_incumbent(model, best, scratch, points, clock)
+        plan = _Plan(model, best, scratch, options)
+        while True:
+            is_proved = plan.run(clock, min(slice_end, clock.limit), max_steps)
+            bound, steps, engine = plan.bound, plan.steps, plan.engine
+            if is_proved:
+                break
+            clock.note(reduction.unit * best.value[0], reduction.unit * min(bound, best.value[0]))
+            if clock.is_over or steps >= max_steps:
                 status = Status.TIME_LIMIT if clock.is_over else Status.ITERATION_LIMIT
                 break
             slice_end = clock.seconds + max(SLICE, 0.25 * clock.seconds)
     except KeyboardInterrupt:
         status = Status.INTERRUPTED
     except InconsistentBoundError:  # the incumbent stands, bounds are withdrawn but for losses >= 0
-        status, plan.bound = Status.STALLED, 0.0
+        status, bound = Status.STALLED, 0.0
     alpha = polish(model, best, scratch)
     value = float(best.value[0])
-    bound = min(plan.bound, value)
-    return Outcome(best.w, float(best.b[0]), alpha, value, bound, status, plan.steps, plan.engine)
+    return Outcome(best.w, float(best.b[0]), alpha, value, min(bound, value), status, steps, engine)
 
 
 class _Plan:
