@@ -1,5 +1,7 @@
 """Bounds of the global solvers on thousands of tiny instances: no bound may exceed anything that was ever found."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -60,6 +62,29 @@ def test_no_bound_exceeds_what_was_found(k, d, count, kind):
             assert result.lower_bound <= least + 1e-7 * problem.zero_value
             assert result.objective <= least + 2 * GAP * least + 1e-7 * problem.zero_value
             assert result.objective == problem.value(result.coef, result.intercept)
+
+
+@pytest.mark.parametrize(("module", "incumbent"), [(cones, "value"), (patterns, "value"), (outer, "upper")])
+def test_bounds_hold_without_good_incumbents(monkeypatch, module, incumbent):
+    """An optimal incumbent hides a wrong bound, so the searches get none but the first constant."""
+    offer = module._Search._offer
+
+    def first_only(search, theta):
+        if np.isinf(getattr(search, incumbent)):
+            offer(search, theta)
+
+    rng = np.random.default_rng(7)
+    options = Options(gap_tol=GAP, max_iter=400, extra={"polish": lambda problem, W, b: (W, b)})
+    tight = 0
+    for _ in range(25):
+        problem = replace(instance(rng, 2, 1, "plain"), loss=Psi(2.0))
+        optimum = patterns.solve(problem, Options(gap_tol=1e-7)).objective
+        with monkeypatch.context() as patch:
+            patch.setattr(module._Search, "_offer", first_only)
+            bound = module.solve(problem, options).lower_bound
+        assert bound <= optimum * (1 + 1e-6)
+        tight += problem.best_constant()[0] > 1.1 * optimum and bound >= 0.97 * optimum
+    assert tight >= 3
 
 
 @pytest.mark.parametrize(
