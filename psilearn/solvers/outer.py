@@ -20,7 +20,6 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,9 +28,9 @@ from ..coordinates import Coordinates
 from ..problem import Problem
 from ..result import Certificate, Claim, Result, Status, relative_gap
 from .base import Clock, Options
+from .best_first import Polish, refuses_truncated
 
 Array = NDArray[np.float64]
-Polish = Callable[[Problem, Array, Array], tuple[Array, Array]]
 
 #: Largest number of coordinates (k - 1)(d + 1) the solver takes.
 MAX_DIMENSION = 8
@@ -48,20 +47,11 @@ _MAX_VERTICES = 20_000_000
 
 def refuses(problem: Problem) -> str | None:
     """Say in one sentence why outer approximation cannot take this problem, None if it can."""
-    if problem.loss.varies_by_class:
-        return 'solver="outer" takes one loss for all classes; use solver="dca".'
-    if problem.is_kernel:
-        return 'solver="outer" works on coefficients, so it takes linear problems only; use solver="dca" for kernels.'
-    if problem.tilt is not None:
-        return 'solver="outer" takes problems without a tilt; use a convex solver for tilted ones.'
-    if problem.loss.is_convex:
-        return 'The loss is convex, so there is nothing for solver="outer" to do; use solver="auto".'
+    reason = refuses_truncated("outer", problem)
+    if reason is not None:
+        return reason
     if not problem.loss.is_continuous:
         return 'The loss jumps, and solver="outer" needs a continuous one; use solver="patterns" or "mip".'
-    if problem.penalty.l0 > 0 or not math.isfinite(problem.norm_bound(1.0)):
-        return 'solver="outer" needs a penalty without l0 that bounds every coefficient; use solver="mip".'
-    if not np.all(np.isfinite(np.asarray(problem.penalty.l1))):
-        return 'solver="outer" takes finite l1 weights only; leave banned features out or use solver="mip".'
     p = max(problem.n_classes - 1, 1) * (problem.space.dim + 1)
     if p > MAX_DIMENSION:
         return (
