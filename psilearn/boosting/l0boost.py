@@ -23,8 +23,12 @@ from .cuts import PairCuts
 from .master import Point, RelaxationMaster
 from .observations import Observations
 from .oracles import Column, Oracle
+from .path import CentralPath
 
 CUTS = ("valid", "paper")
+#: Pivots times rows after which masters are given up for the central path, and the most pairs it looks at.
+_LABORIOUS = 2_000_000
+_MOST_PAIRS = 2_000_000
 #: A bound this little above an integer is not rounded up to the next one.
 _WHOLE = 1e-6
 
@@ -167,6 +171,8 @@ def solve(
     while n_iter < max_iter:
         n_iter += 1
         run.drop_idle()
+        if n_iter < max_iter and run.is_laborious(separation):
+            n_iter += run.follow_path(separation, max_iter - n_iter)
         if not run.solve_master():
             status = Status.TIME_LIMIT
             break
@@ -211,6 +217,7 @@ class _Run:
         self.lacking: NDArray[np.float64]
         self.objective, self.lower_bound = math.inf, -math.inf
         self.reduced_cost, self.violation, self.n_nodes = -math.inf, math.inf, 0
+        self.has_followed = False
 
     def _add(self, columns: list[Column], votes: bool) -> int:
         fresh = [column for column in columns if column.key not in self.known[votes]]
@@ -229,6 +236,11 @@ class _Run:
         point = self.master.solve(max(self.clock.left, 0.0))
         if not point.is_optimal:
             return False
+        self._take(point)
+        return True
+
+    def _take(self, point: Point) -> None:
+        """Make (lambda, s, xi) of the master's point feasible for all margins."""
         votes = np.array(self.master.votes)
         mu = point.mu.copy()
         mu[votes] /= mu[votes].sum()
@@ -237,7 +249,24 @@ class _Run:
         self.lacking = xi - point.xi
         self.point = Point(mu, xi, point.w, point.v, point.alpha, True)
         self.objective = float(self.data.weight @ xi + self.master.costs @ mu)
-        return True
+
+    def is_laborious(self, separation: PairCuts) -> bool:
+        """Whether the simplex method takes so long that the central path is quicker; it needs exact pricing."""
+        is_small = 0 < separation.positive.size * separation.negative.size <= _MOST_PAIRS
+        return not self.has_followed and self.master.work > _LABORIOUS and is_small and self.reduced_cost > -math.inf
+
+    def follow_path(self, separation: PairCuts, max_iter: int) -> int:
+        """Follow the central path and start a new master from its end; return the number of steps."""
+        self.has_followed = True
+        path = CentralPath(self.data, self.oracle, self.rho, separation, self.min_cost)
+        path.follow(self.clock, max_iter)
+        self.n_nodes += path.n_nodes
+        self.master = RelaxationMaster(self.data, self.rho, self.symmetric)
+        self._take(self.master.adopt(path.columns, path.point))
+        self.known = {votes: {key for key, voting in path.known if voting == votes} for votes in (True, False)}
+        self.price()
+        self.separate(separation)
+        return path.n_iter
 
     def price(self) -> int:
         """Price twice, add what improves, and update the bound; return the number of new columns."""

@@ -28,6 +28,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from ..programs.highs import HighsSession
+from .interior import Iterate
 from .observations import Observations
 from .oracles import Column, separates
 from .pricing import Pairs
@@ -75,6 +76,8 @@ class RelaxationMaster:
         self._known_pairs: set[tuple[int, int]] = set()
         self._dropped_classifiers: set[tuple[Hashable, bool]] = set()
         self._dropped_pairs: set[tuple[int, int]] = set()
+        #: Pivots times rows of all solves so far: what the simplex method has cost.
+        self.work = 0
 
     @property
     def H(self) -> NDArray[np.float64]:
@@ -146,6 +149,27 @@ class RelaxationMaster:
             cost = np.full(fresh.size, -self.rho)
             self._w_column[fresh] = self.session.add_columns(cost, 0.0, upper, sp.csc_matrix(entries))
         return fresh.size
+
+    def adopt(self, columns: list[Column], end: Iterate) -> Point:
+        """Take over the classifiers and pairs of an interior point, and the basis it is nearest to; return the point.
+
+        A variable is the more likely to be basic, the larger it is in comparison with its complement.
+        """
+        order = np.r_[np.flatnonzero(end.votes), np.flatnonzero(~end.votes)]
+        for votes in (True, False):
+            self.add_columns([columns[k] for k in order if end.votes[k] == votes], votes)
+        self.add_margins(np.arange(self.data.y.size))
+        self.add_pairs(end.positive, end.negative)
+        tight = np.flatnonzero(end.xi > end.r)
+        self._open_observations(tight)
+        column_size, row_size = np.full(self.session.n_cols, np.inf), np.empty(self.session.n_rows)
+        column_size[self._w_column], column_size[self._v_column] = end.w / end.q_w, end.v / end.q_v
+        row_size[self._classifier_row] = (end.t / end.mu)[order]
+        row_size[self._observation_row[tight]] = (end.r / end.xi)[tight]
+        is_basic = np.zeros(column_size.size + row_size.size, dtype=bool)
+        is_basic[np.argsort(-np.r_[column_size, row_size], kind="stable")[: row_size.size]] = True
+        self.session.set_basis(is_basic[: column_size.size], is_basic[column_size.size :])
+        return Point(end.mu[order], end.xi, end.w, end.v, end.alpha, True)
 
     def drop_idle(self, patience: int) -> list[tuple[Column, bool]]:
         """Drop what was without effect in the last ``patience`` solves; return the dropped classifiers.
@@ -228,6 +252,7 @@ class RelaxationMaster:
         has_w = self._w_column >= 0
         while True:
             answer = self.session.solve(max(0.0, time_limit - (time.perf_counter() - start)))
+            self.work += answer.iterations * self.session.n_rows
             w = np.where(has_w, np.clip(answer.x[self._w_column], 0.0, None), 0.0)
             v = np.clip(answer.x[self._v_column], 0.0, None)
             needed = self._needed_observations(w, v)

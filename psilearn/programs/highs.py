@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 INF = highspy.kHighsInf
 _INT = highspy.HighsVarType.kInteger
+_BASIC, _NONBASIC = highspy.HighsBasisStatus.kBasic, highspy.HighsBasisStatus.kNonbasic
 
 
 class ProgramError(RuntimeError):
@@ -140,6 +141,14 @@ class HighsSession:
         solution = highspy.HighsSolution()
         solution.col_value = np.asarray(x, dtype=np.float64)
         self.model.setSolution(solution)
+
+    def set_basis(self, columns: NDArray[np.bool_], rows: NDArray[np.bool_]) -> None:
+        """Start the next solve from the basis of these variables and slacks, as many in all as there are rows."""
+        basis = highspy.HighsBasis()
+        basis.col_status, basis.row_status = ([_BASIC if b else _NONBASIC for b in part] for part in (columns, rows))
+        basis.valid = True
+        if self.model.setBasis(basis) == highspy.HighsStatus.kError:
+            raise ProgramError("HiGHS does not accept the basis.")
 
     def solve(self, time_limit: float = math.inf) -> Answer:
         """Solve from the present basis; :class:`ProgramError` if there is neither a solution nor a reached limit."""
