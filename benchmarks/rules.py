@@ -123,7 +123,7 @@ class Stopwatch(MonomialOracle):
 
     def offer(self, weight, pairs, threshold, n_columns, time_limit=np.inf):
         """See :class:`MonomialOracle`."""
-        seconds, offer = seconds_of(lambda: super(Stopwatch, self).offer(weight, pairs, threshold, n_columns, 15.0))
+        seconds, offer = seconds_of(lambda: super(Stopwatch, self).offer(weight, pairs, threshold, n_columns, 10.0))
         best = max(threshold, offer.values[0]) if len(offer.values) else threshold
         self.calls = [*getattr(self, "calls", []), (seconds, best, offer.bound)]
         return offer
@@ -134,7 +134,7 @@ def boosted_pricing(A, y, nu):
     data = Observations.merge(A, y)
     oracle = Stopwatch(data, 5)
     result = lpboost.solve(data, oracle, nu, max_iter=6)
-    print(f"  M=1e4 N=1000 K=5, the calls of LP-Boost with nu = {nu} (status {result.status}), at most 15 s each:")
+    print(f"  M=1e4 N=1000 K=5, the calls of LP-Boost with nu = {nu} (status {result.status}), at most 10 s each:")
     for k, (seconds, best, bound) in enumerate(oracle.calls, 1):
         is_proved = bound <= best + 1e-8
         proof = "proved" if is_proved else f"not proved, bound {bound:.4f}"

@@ -85,7 +85,7 @@ def test_equals_the_relaxation_over_all_monomials_and_pairs(seed, cuts):
 @pytest.mark.parametrize("cuts", ["valid", "paper"])
 @pytest.mark.parametrize("seed", range(60))
 def test_the_central_path_ends_at_the_relaxation_over_all_monomials_and_pairs(seed, cuts, monkeypatch):
-    monkeypatch.setattr(l0boost, "_LABORIOUS", -1)
+    monkeypatch.setattr(l0boost, "_LABORIOUS", -np.inf)
     data, K, order_cost, rho = random_case(seed)
     oracle = MonomialOracle(data, K, order_cost)
     result = l0boost.solve(data, oracle, rho, cuts=cuts, min_cost=order_cost.min(), tol=1e-8)
@@ -98,7 +98,7 @@ def test_the_central_path_ends_at_the_relaxation_over_all_monomials_and_pairs(se
 @pytest.mark.parametrize("max_iter", [3, 6, 12, 25])
 @pytest.mark.parametrize("seed", range(20))
 def test_bounds_from_the_midst_of_the_central_path_stay_below_the_relaxation(seed, max_iter, monkeypatch):
-    monkeypatch.setattr(l0boost, "_LABORIOUS", -1)
+    monkeypatch.setattr(l0boost, "_LABORIOUS", -np.inf)
     # the clock is over when the path is left, so that the simplex method adds nothing
     monkeypatch.setattr(l0boost._Run, "solve_master", _only_once(l0boost._Run.solve_master))
     data, K, order_cost, rho = random_case(seed)
@@ -128,7 +128,7 @@ def test_the_central_path_leaves_few_pivots_to_the_simplex_method(monkeypatch):
         return answer
 
     monkeypatch.setattr(HighsSession, "solve", counted)
-    for laborious in (np.inf, -1):
+    for laborious in (np.inf, -np.inf):
         monkeypatch.setattr(l0boost, "_LABORIOUS", laborious)
         pivots.append(0)
         results.append(l0boost.solve(data, MonomialOracle(data, 2, cost), 0.1, min_cost=cost.min()))

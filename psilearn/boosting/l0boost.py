@@ -26,8 +26,9 @@ from .oracles import Column, Oracle
 from .path import CentralPath
 
 CUTS = ("valid", "paper")
-#: Pivots times rows after which masters are given up for the central path, and the most pairs it looks at.
-_LABORIOUS = 2_000_000
+#: Pivots times rows after which masters are given up for the central path, and how much more it takes for each node of
+#: a round of pricing, because the path prices some hundred times; the most pairs it looks at.
+_LABORIOUS, _LABORIOUS_PER_NODE = 3_000_000, 1000
 _MOST_PAIRS = 2_000_000
 #: A bound this little above an integer is not rounded up to the next one.
 _WHOLE = 1e-6
@@ -217,7 +218,7 @@ class _Run:
         self.lacking: NDArray[np.float64]
         self.objective, self.lower_bound = math.inf, -math.inf
         self.reduced_cost, self.violation, self.n_nodes = -math.inf, math.inf, 0
-        self.has_followed = False
+        self.has_followed, self.n_rounds = False, 0
 
     def _add(self, columns: list[Column], votes: bool) -> int:
         fresh = [column for column in columns if column.key not in self.known[votes]]
@@ -252,8 +253,10 @@ class _Run:
 
     def is_laborious(self, separation: PairCuts) -> bool:
         """Whether the simplex method takes so long that the central path is quicker; it needs exact pricing."""
+        if self.has_followed or self.reduced_cost == -math.inf:
+            return False
         is_small = 0 < separation.positive.size * separation.negative.size <= _MOST_PAIRS
-        return not self.has_followed and self.master.work > _LABORIOUS and is_small and self.reduced_cost > -math.inf
+        return is_small and self.master.work > _LABORIOUS + _LABORIOUS_PER_NODE * self.n_nodes / self.n_rounds
 
     def follow_path(self, separation: PairCuts, max_iter: int) -> int:
         """Follow the central path and start a new master from its end; return the number of steps."""
@@ -270,6 +273,7 @@ class _Run:
 
     def price(self) -> int:
         """Price twice, add what improves, and update the bound; return the number of new columns."""
+        self.n_rounds += 1
         point, tol = self.point, self.tol
         pairs = self.master.pairs(point.v)
         left = max(self.clock.left, 0.0)

@@ -304,7 +304,7 @@ class _Tree:
             conjunction = [] if k == 0 else [k - 1] if pair < 0 else [first[pair], second[pair]]
             self.pool_value[p], self.pool_size[p] = worth[k], len(conjunction)
             self.pool_literals[p, : len(conjunction)] = conjunction
-        self.state[incumbents.N_POOL], self.state[incumbents.NODES] = apart.size, worth.size
+        self.state[incumbents.N_POOL], self.state[incumbents.NODES] = apart.size, 1
         self.is_exhausted = True
 
     def _pair_sums(self, part: slice) -> NDArray:
