@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 
 from .active_set import Terms, clear, copy
 from .ascent import CUT_OFF, MARGIN_TOLERANCE, SOLVED, STALLED
-from .pieces import dual_gain, inner, slope_above, slope_below
+from .compiling import inner, roomy_inner
+from .pieces import dual_gain, slope_above, slope_below
 
 _REFRESH = 40
 _PENALTY = 1e7
@@ -133,7 +134,7 @@ def _load(alpha, terms, tab):
     _set_theta(terms, tab)
 
 
-@inner
+@roomy_inner
 def _refresh(tab):
     m = tab.theta.size
     matrix = np.empty((m, m))
@@ -191,11 +192,17 @@ def lp_dual_value(alpha, terms, tab):
     return total
 
 
+@roomy_inner
+def _set_margins(tab):
+    """Write the margins of all terms."""
+    np.dot(tab.rows, tab.theta, tab.margins)
+
+
 @inner
 def _most_violated(alpha, terms, tab):
     """Margins of all terms, and (term, direction): who moves next; the number of terms if nobody."""
     count = alpha.size
-    np.dot(tab.rows, tab.theta, tab.margins)
+    _set_margins(tab)
     worst, who, sign = MARGIN_TOLERANCE, count, 1.0
     for k in range(count - 1):
         if tab.place[k] >= 0:
@@ -326,7 +333,7 @@ def lp_ascend(alpha, w, b, u, terms, tab, cutoff, max_pivots):
         value = lp_dual_value(full, terms, tab)
         flag = STALLED
     _set_theta(terms, tab)
-    np.dot(tab.rows, tab.theta, tab.margins)
+    _set_margins(tab)
     for i in range(n):
         alpha[i] = full[i]
         u[i] = tab.margins[i]
