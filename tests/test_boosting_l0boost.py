@@ -122,8 +122,8 @@ def test_the_central_path_leaves_few_pivots_to_the_simplex_method(monkeypatch):
     pivots, results = [], []
     solve = HighsSession.solve
 
-    def counted(session, time_limit=np.inf):
-        answer = solve(session, time_limit)
+    def counted(session, time_limit=np.inf, primal=False):
+        answer = solve(session, time_limit, primal)
         pivots[-1] += answer.iterations
         return answer
 
