@@ -15,7 +15,7 @@ import sys
 import tempfile
 from typing import NamedTuple
 
-#: Seconds that a fit in a second process may take, and the whole process beyond `import sklearn.svm`.
+#: Seconds that a fit in a second process may take.
 WARM = 0.8
 
 CODE = """
@@ -24,8 +24,8 @@ import warnings
 import numpy as np
 warnings.simplefilter("ignore")
 rng = np.random.default_rng(0)
-X = rng.normal(size=(40, 2))
-y = np.digitize(X[:, 0] + 0.5 * rng.normal(size=40), {edges})
+X = rng.normal(size=(24, 2))
+y = np.digitize(X[:, 0] + rng.normal(size=24), {edges})
 import psilearn
 start = time.process_time()
 {fit}.fit(X, y)
@@ -34,7 +34,7 @@ print(time.process_time() - start)
 
 
 class Case(NamedTuple):
-    """A fit, the most seconds its first compilation may take, and whether it has two or three classes."""
+    """A fit, the most seconds the first may take, what divides the classes, and the fit that went before."""
 
     name: str
     fit: str

@@ -38,7 +38,7 @@ def _estimates(model, work, i):
     out_rise = max(0.0, model.cost[i] * model.cap - paid)
     in_rise = max(0.0, model.cost[i] * convex_value(max(u, model.t), model.knots, model.slopes) - paid)
     if u < model.t:
-        in_rise += 0.5 * (model.t - u) ** 2
+        in_rise += 0.5 * (model.t - u) * (model.t - u)
     return in_rise, out_rise, gap
 
 
@@ -81,14 +81,12 @@ def branching_sample(solve, model, work, trial, history, bound, target, least):
         if history[_TRIALS, c] < _TRUSTED:
             trials += 1
             in_guess, out_guess, _ = _estimates(model, work, c)
-            _copy_node(work, trial)
-            trial.state[c] = OUT
-            value, _ = solve(model, trial, target)
-            out_rise = max(0.0, min(value, target) - bound)
-            _copy_node(work, trial)
-            trial.state[c] = IN
-            value, _ = solve(model, trial, target)
-            in_rise = max(0.0, min(value, target) - bound)
+            out_rise, in_rise = 0.0, 0.0
+            for fate in range(OUT, IN - 1, -1):  # one place of call, because it compiles to much code
+                _copy_node(work, trial)
+                trial.state[c] = fate
+                value, _ = solve(model, trial, target)
+                out_rise, in_rise = in_rise, max(0.0, min(value, target) - bound)
             if bound + out_rise >= target or bound + in_rise >= target:
                 work.state[c] = IN if bound + out_rise >= target else OUT
                 return c, True, trials

@@ -12,6 +12,7 @@ Only kernels are cached on disk, with all the inner functions that they call.
 
 from __future__ import annotations
 
+import gc
 from typing import Any
 
 import numba
@@ -76,17 +77,17 @@ _INNER = {
 
 def kernel(function: Any) -> Any:
     """Decorate a function that Python calls and that does not allocate."""
-    return _njit(_nrt=False, **_KERNEL)(function)
+    return _undisturbed(_njit(_nrt=False, **_KERNEL)(function))
 
 
 def roomy_kernel(function: Any) -> Any:
     """Decorate a function that Python calls and that allocates."""
-    return _njit(_nrt=True, **_KERNEL)(function)
+    return _undisturbed(_njit(_nrt=True, **_KERNEL)(function))
 
 
 def shared_kernel(function: Any) -> Any:
     """Decorate a kernel that does not allocate and that other kernels call, too, through a pointer."""
-    return _njit(_nrt=False, **_KERNEL | {"no_cfunc_wrapper": False})(function)
+    return _undisturbed(_njit(_nrt=False, **_KERNEL | {"no_cfunc_wrapper": False})(function))
 
 
 def inner(function: Any) -> Any:
@@ -97,6 +98,23 @@ def inner(function: Any) -> Any:
 def roomy_inner(function: Any) -> Any:
     """Decorate a function that only kernels call and that allocates."""
     return _whatever_the_values(_njit(_nrt=True, **_INNER)(function))
+
+
+def _undisturbed(function: Any) -> Any:
+    """Pause Python's garbage collector while a kernel is compiled: it would go through all that numba keeps, often."""
+    translate = function.compile
+
+    def compile(signature: Any) -> Any:
+        was_enabled = gc.isenabled()
+        gc.disable()
+        try:
+            return translate(signature)
+        finally:
+            if was_enabled:
+                gc.enable()
+
+    function.compile = compile
+    return function
 
 
 def _whatever_the_values(function: Any) -> Any:

@@ -102,7 +102,7 @@ def _anchor_l2(basis, model, work, i, r):
     rise, fall = work.alpha[j] - work.terms.vert[j, k], work.terms.vert[j, k + 1] - work.alpha[j]
     if model.y[i] != model.y[j]:
         rise, fall = fall, rise
-    return model.dist[i, j] ** 2, rise, fall
+    return model.dist[i, j] * model.dist[i, j], rise, fall
 
 
 def _anchor_l1(basis, model, work, i, r):
