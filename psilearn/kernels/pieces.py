@@ -15,6 +15,9 @@ import numpy as np
 from numba import njit
 
 FREE, IN, OUT, GONE, TOP, LEAN = 0, 1, 2, 3, 4, 5
+#: A margin this little below t satisfies u >= t. Whatever leaves a sample OUT must exceed it: the loss jumps at t, so a
+#: rounding error there would charge the cap to samples that every optimum holds exactly at t.
+FEASIBLE = 1e-7
 #: For functions that only kernels call: no wrapper for Python, which would double the time to compile.
 inner: Any = partial(njit, cache=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)()
 kernel = njit(cache=True, error_model="numpy", nogil=True)
@@ -56,7 +59,7 @@ def fill_piece(i, state, low, high, cost, knots, slopes, t, cap, tau, vert, coun
     if state == FREE and low >= t:
         state = IN
     if state == FREE and high < t:
-        state = OUT
+        state, high = (OUT, high) if high < t - FEASIBLE else (FREE, t)
     if state in (GONE, LEAN):
         count[i], vert[i, 0], const[i] = 0, -low if state == LEAN else 0.0, cost * cap
         tau[i, 0] = 0.0

@@ -15,13 +15,13 @@ from .active_set import clear, copy
 from .ascent import CUT_OFF
 from .branching import branching_sample
 from .node import Model, Work, penalty, solve_node, tighten
-from .pieces import FREE, GONE, IN, OUT, TOP, convex_value, inner, kernel, loss_value, top_margin
+from .pieces import FEASIBLE, FREE, GONE, IN, OUT, TOP, convex_value, inner, kernel, loss_value, top_margin
 from .pointers import by_pointer
 
 #: Part of the incumbent value that rounding errors of a bound never reach.
 ROUNDING = 1e-10
-#: A margin this little below t satisfies u >= t.
-FEASIBLE = 1e-7
+#: Value beyond which nothing is a solution.
+UNBEARABLE = 1e15
 _NODES, _FALSE_PROOF, _LOCAL_SEARCHES = 0, 1, 2
 #: Nodes by which a dive may exceed the number asked for, so that the clock is looked at in time.
 _LONGEST_DIVE = 64
@@ -151,7 +151,7 @@ def _improve(solve, model, work, best, u):
         for i in range(u.size):
             capped = u[i] < model.t - FEASIBLE or convex_value(u[i], model.knots, model.slopes) > model.cap
             work.state[i] = model.given[i] if model.given[i] != FREE else (GONE if capped else IN)
-        value, flag = solve(model, work, best.value[0])
+        value, flag = solve(model, work, min(best.value[0], UNBEARABLE))
         if flag == CUT_OFF or value >= previous:
             return
         previous = value
@@ -270,5 +270,5 @@ def advance(solve, model, work, pool, best, search, history, counters, gap_tol, 
             _open_node(pool, bound, work)
 
 
-__all__ = ["FEASIBLE", "ROUNDING", "Best", "Model", "Pool", "Work", "advance", "local_search", "loss_value", "offer",
-           "pop", "push", "solve_node", "true_value"]  # fmt: skip
+__all__ = ["FEASIBLE", "ROUNDING", "UNBEARABLE", "Best", "Model", "Pool", "Work", "advance", "local_search",
+           "loss_value", "offer", "pop", "push", "solve_node", "true_value"]  # fmt: skip
