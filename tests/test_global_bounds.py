@@ -5,12 +5,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from psilearn.losses import Psi, TruncatedHinge, TruncatedReject
+from psilearn.kernels.pieces import TOP
+from psilearn.losses import HardMargin, Psi, TruncatedHinge, TruncatedReject
 from psilearn.penalties import Penalty
 from psilearn.problem import Problem
 from psilearn.result import Status
-from psilearn.solvers import cones, outer, patterns, registry
-from psilearn.solvers.base import Options
+from psilearn.solvers import cones, mip, outer, patterns, registry
+from psilearn.solvers.base import Clock, Options
+from psilearn.solvers.branch import TreeSearch, given_incumbent, make_model
+from psilearn.solvers.reduction import reduce
 from psilearn.spaces import LinearSpace
 
 LOSSES = [Psi(2.0), TruncatedHinge(0.0), TruncatedHinge(-0.5), TruncatedReject(0.2, -1.0)]
@@ -85,6 +88,35 @@ def test_bounds_hold_without_good_incumbents(monkeypatch, module, incumbent):
         assert bound <= optimum * (1 + 1e-6)
         tight += problem.best_constant()[0] > 1.1 * optimum and bound >= 0.97 * optimum
     assert tight >= 3
+
+
+@pytest.mark.parametrize("squeezed", [False, True])
+@pytest.mark.parametrize("kind", ["plain", "grid", "collinear", "huge", "tiny"])
+def test_bounds_of_the_tree_hold_without_any_incumbent(kind, squeezed):
+    """Every offer is refused (all samples must pay nothing, which is impossible), so the bounds stand alone.
+
+    Nothing is ever cut off by a good incumbent then, and the smallest bound left behind is the optimum itself.
+    """
+    losses = [Psi(0.5), Psi(2.0), TruncatedHinge(-0.5), HardMargin()]
+    rng = np.random.default_rng(11 + squeezed)
+    for case in range(120):
+        problem = replace(instance(rng, 2, 2, kind), loss=losses[case % 4])
+        X = np.vstack([problem.space.X, problem.space.X[:1]])  # a contradiction
+        y, weights = np.append(problem.y, 1 - problem.y[0]), np.append(problem.weights, 1.0)
+        size = float(np.abs(X).max()) ** 2 or 1.0
+        problem = replace(problem, space=LinearSpace(X), y=y, weights=weights, C=problem.C / size)
+        reduction = reduce(problem)
+        model = make_model(reduction, problem.loss)
+        constant, scratch = given_incumbent(model, [])
+        search = TreeSearch(model, constant, scratch, Options(gap_tol=0.0))
+        if squeezed:
+            search._squeeze(Clock(), np.inf)
+        search.squeezed = 0.0
+        search.model = model._replace(given=np.full_like(model.given, TOP))
+        search.run(Clock(), np.inf, np.inf)
+        optimum = mip.solve(problem, Options(gap_tol=1e-8, time_limit=20.0)).objective
+        assert constant.value[0] == given_incumbent(model, [])[0].value[0]
+        assert reduction.unit * search.bound == pytest.approx(optimum, rel=1e-6)
 
 
 @pytest.mark.parametrize(

@@ -131,18 +131,6 @@ def test_equal_to_the_tree(d, exclusive):
             assert best.value[0] == pytest.approx(other.value[0], rel=1e-6)
 
 
-def test_dives_find_what_the_constants_do_not():
-    problem = make_problem(np.random.default_rng(5), "plain", 60, 2)
-    _, best, search = start_search(problem, True)
-    before = float(best.value[0])
-    search.dive(Clock(), 0.3)
-    found = float(best.value[0])
-    search.run(Clock(), 20.0, math.inf)
-    assert search.is_done
-    assert best.value[0] <= found <= before
-    assert found <= 1.05 * best.value[0]
-
-
 def test_no_memory_means_an_honest_bound():
     problem = make_problem(np.random.default_rng(3), "plain", 40, 6)
     _, _, search = start_search(problem, True, memory=1.0)

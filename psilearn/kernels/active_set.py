@@ -22,7 +22,10 @@ class Terms(NamedTuple):
 
 
 class Basis(NamedTuple):
-    """Members, the piece each holds, the Cholesky factor of their Gram matrix, and scratch vectors."""
+    """Members, the piece each holds, the Cholesky factor of their Gram matrix, and scratch vectors.
+
+    ``size`` is the number of members, and 1 if they belong to the multipliers from which the next ascent begins.
+    """
 
     size: NDArray[np.int64]
     members: NDArray[np.int64]
@@ -36,8 +39,8 @@ class Basis(NamedTuple):
 def make_basis(n: int, d: int) -> Basis:
     """Allocate an empty basis for n samples in d dimensions."""
     m = d + 3
-    integers = np.zeros(1, np.int64), np.zeros(m, np.int64), np.zeros(m, np.int64), np.full(n, -1, np.int64)
-    return Basis(*integers, np.zeros((m, m)), np.zeros((2, m)), np.zeros(n))
+    integers = np.zeros(2, np.int64), np.zeros(m, np.int64), np.zeros(m, np.int64), np.full(n, -1, np.int64)
+    return Basis(*integers, np.zeros((m, m)), np.zeros((3, m)), np.zeros(n))
 
 
 def make_terms(n: int, n_hinges: int) -> Terms:
@@ -88,10 +91,10 @@ def solve_chol(chol, m, rhs):
             s -= chol[r, c] * rhs[c]
         rhs[r] = s / chol[r, r]
     for r in range(m - 1, -1, -1):
-        s = rhs[r]
-        for c in range(r + 1, m):
-            s -= chol[c, r] * rhs[c]
-        rhs[r] = s / chol[r, r]
+        x = rhs[r] / chol[r, r]
+        rhs[r] = x
+        for c in range(r):
+            rhs[c] -= chol[r, c] * x
 
 
 @inner
@@ -137,6 +140,19 @@ def remove(position, basis):
             p1, p2 = chol[q, r], chol[q, r + 1]
             chol[q, r], chol[q, r + 1] = cs * p1 + sn * p2, cs * p2 - sn * p1
     basis.size[0] = m
+
+
+@inner
+def copy_basis(source, target):
+    """Copy the members with their factor, for an ascent from the same multipliers that need not rebuild it."""
+    for r in range(target.size[0]):
+        target.place[target.members[r]] = -1
+    for r in range(source.size[0]):
+        target.members[r], target.piece[r] = source.members[r], source.piece[r]
+        target.place[source.members[r]] = r
+        for c in range(r + 1):
+            target.chol[r, c] = source.chol[r, c]
+    target.size[0] = source.size[0]
 
 
 @inner

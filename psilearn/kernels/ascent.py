@@ -31,6 +31,8 @@ from .pieces import dual_gain, slope_above, slope_below
 SOLVED, CUT_OFF, STALLED = 0, 1, 2
 #: A margin this close to where it should be is there (data are scaled to unit size).
 MARGIN_TOLERANCE = 1e-9
+#: Pivots after which the dual value, and w with it, is computed anew at the latest.
+_REFRESH = 16
 
 
 @roomy_inner
@@ -71,10 +73,12 @@ def _drive(i, s, goal, tolerance, rise_wanted, a, y, alpha, w, b, terms, basis):
     """Move alpha_i along s, members following, until its margin condition holds or, if goal is finite, it is there.
 
     Returns SOLVED; CUT_OFF after a step of unbounded ascent, made long enough to lift the dual by ``rise_wanted``; or
-    STALLED if rounding errors leave no direction. Where no other multiplier can balance i, b alone satisfies it.
+    STALLED if rounding errors leave no direction. Where no other multiplier can balance i, b alone satisfies it. With
+    it, by how much the dual rose, up to rounding (a forced move apart).
     """
-    step, unit = basis.work[0], basis.work[1]
+    step, unit, inner_products = basis.work[0], basis.work[1], basis.work[2]
     forced = np.isfinite(goal)
+    gain = 0.0
     for _ in range(50 * (w.size + 2)):
         if s > 0:
             k = slope_above(i, alpha[i], terms.tau, terms.vert, terms.number)
@@ -82,13 +86,13 @@ def _drive(i, s, goal, tolerance, rise_wanted, a, y, alpha, w, b, terms, basis):
             k = slope_below(i, alpha[i], terms.tau, terms.vert, terms.number)
         inside = 0 <= k < terms.number[i]
         if not forced and not inside:
-            return SOLVED
+            return SOLVED, gain
         alone = basis.size[0] == 0
         if alone and not _anchor(i, s, a, y, alpha, w, b, terms, basis):
             if forced:
-                return STALLED
+                return STALLED, gain
             b[0] = y[i] * (terms.tau[i, k] - dot(a[i], w))
-            return SOLVED
+            return SOLVED, gain
         u = dot(a[i], w) + y[i] * b[0]
         missing = s * (terms.tau[i, k] - u) if inside else np.inf
         if not forced and missing <= tolerance:
@@ -96,11 +100,12 @@ def _drive(i, s, goal, tolerance, rise_wanted, a, y, alpha, w, b, terms, basis):
                 remove(basis.size[0] - 1, basis)
                 b[0] = y[i] * (terms.tau[i, k] - dot(a[i], w))
                 append(i, k, a, y, basis)
-            return SOLVED
+            return SOLVED, gain
         m = basis.size[0]
         for r in range(m):
             j = basis.members[r]
-            step[r] = -s * (dot(a[i], a[j]) + y[i] * y[j])
+            inner_products[r] = dot(a[i], a[j])
+            step[r] = -s * (inner_products[r] + y[i] * y[j])
             unit[r] = y[j]
         solve_chol(basis.chol, m, step)
         solve_chol(basis.chol, m, unit)
@@ -112,7 +117,7 @@ def _drive(i, s, goal, tolerance, rise_wanted, a, y, alpha, w, b, terms, basis):
         rise = s * dot(a[i], a[i])
         for r in range(m):
             step[r] -= shift * unit[r]
-            rise += step[r] * dot(a[i], a[basis.members[r]])
+            rise += step[r] * inner_products[r]
         rise = s * (rise + y[i] * shift)
         independent = rise > DEPENDENT * (dot(a[i], a[i]) + 1.0) and m < w.size + 1
         own_end = terms.vert[i, k + 1] if s > 0 else terms.vert[i, k]
@@ -127,7 +132,7 @@ def _drive(i, s, goal, tolerance, rise_wanted, a, y, alpha, w, b, terms, basis):
                 slope += step[r] * terms.tau[basis.members[r], basis.piece[r]]
                 size += abs(step[r])
             if slope <= 1e-7 * size:
-                return STALLED
+                return STALLED, gain
             theta = 2.0 * rise_wanted / slope
         move_members(theta, step, a, alpha, w, terms, basis, blocker)
         reached = blocker < 0 and theta == own
@@ -137,16 +142,18 @@ def _drive(i, s, goal, tolerance, rise_wanted, a, y, alpha, w, b, terms, basis):
             w[f] += move * a[i, f]
         b[0] += theta * shift
         if unbounded:
-            return CUT_OFF
+            return CUT_OFF, gain
+        if not forced:
+            gain += theta * (missing - 0.5 * theta * rise)
         if blocker >= 0:
             remove(blocker, basis)
         elif not reached:
             if not append(i, k, a, y, basis):
-                return STALLED
-            return SOLVED
+                return STALLED, gain
+            return SOLVED, gain
         elif forced:
-            return SOLVED
-    return STALLED
+            return SOLVED, gain
+    return STALLED, gain
 
 
 @inner
@@ -261,9 +268,9 @@ def ascend(a, y, alpha, w, b, u, terms, basis, cutoff, max_pivots):
     rounding errors forbid that, the ascent starts again from zero.
     """
     n = alpha.size
-    restarts, stalls, checked = 0, 0, 0
+    restarts, stalls = 0, 0
     value = -np.inf
-    loaded = False
+    loaded, basis.size[1] = basis.size[1] == 1, 0
     for pivot in range(max_pivots):
         if not loaded:
             _load(a, y, alpha, w, b, terms, basis)
@@ -275,8 +282,8 @@ def ascend(a, y, alpha, w, b, u, terms, basis, cutoff, max_pivots):
                 continue
         if who == n:
             return dual_value(a, y, alpha, w, terms, basis), SOLVED
-        if goal == np.inf and pivot >= checked + 8:
-            checked = pivot
+        # Between, the value is known but for rounding errors; it counts only if it is computed anew.
+        if goal == np.inf and (value == -np.inf or value >= cutoff or pivot % _REFRESH == 0):
             value = dual_value(a, y, alpha, w, terms, basis)
             if value >= cutoff:
                 return value, CUT_OFF
@@ -284,13 +291,14 @@ def ascend(a, y, alpha, w, b, u, terms, basis, cutoff, max_pivots):
             remove(basis.place[who], basis)
         wanted = 2.0 * max(1.0, abs(cutoff)) + max(0.0, -value if value > -np.inf else 0.0)
         copy(alpha, basis.backup)
-        flag = _drive(who, sign, goal, tolerance, wanted, a, y, alpha, w, b, terms, basis)
+        flag, gain = _drive(who, sign, goal, tolerance, wanted, a, y, alpha, w, b, terms, basis)
+        value = value + gain if goal == np.inf else -np.inf
         if flag == CUT_OFF:
             value = dual_value(a, y, alpha, w, terms, basis)
             if value >= cutoff:
                 return value, CUT_OFF
             copy(basis.backup, alpha)
-            loaded = False
+            loaded, value = False, -np.inf
         if flag == SOLVED:
             stalls = 0
         elif np.isfinite(goal):

@@ -25,7 +25,7 @@ from .active_set import Basis, Terms, dot
 from .ascent import ascend
 from .compiling import inner, shared_kernel
 from .lp_ascent import Tableau, lp_ascend
-from .pieces import FREE, IN, OUT, dual_gain, fill_piece
+from .pieces import FEASIBLE, FREE, IN, OUT, dual_gain, fill_piece
 
 
 class Model(NamedTuple):
@@ -199,7 +199,7 @@ def tighten(model, work, slack):
             r2, rise, fall = anchor(basis, model, work, i, r)
             high = min(high, u_i + _reach(slack, r2, rise))
             low = max(low, u_i - _reach(slack, r2, fall))
-            in_shift_cost = max(in_shift_cost, _cost_of_shift(model.t - u_i, r2, rise))
+            in_shift_cost = max(in_shift_cost, _cost_of_shift(model.t - FEASIBLE - u_i, r2, rise))
             if alpha_i < fall:
                 shift = max(0.0, max(u_i - model.t, alpha_i * r2))
                 cost = _cost_of_shift(shift, r2, fall) + alpha_i * (u_i - shift)
@@ -209,7 +209,7 @@ def tighten(model, work, slack):
         if low >= model.t or out_cost > slack:
             work.state[i] = IN
             fixed += 1
-        elif high < model.t or in_shift_cost + in_gain - paid > slack:
+        elif high < model.t - FEASIBLE or in_shift_cost + in_gain - paid > slack:
             work.state[i] = OUT
             fixed += 1
     return fixed

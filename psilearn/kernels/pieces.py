@@ -13,6 +13,9 @@ import numpy as np
 from .compiling import inner
 
 FREE, IN, OUT, GONE, TOP, LEAN = 0, 1, 2, 3, 4, 5
+#: A margin this little below t satisfies u >= t. Whatever leaves a sample OUT must exceed it: the loss jumps at t, so a
+#: rounding error there would charge the cap to samples that every optimum holds exactly at t.
+FEASIBLE = 1e-7
 
 
 @inner
@@ -51,7 +54,7 @@ def fill_piece(i, state, low, high, cost, knots, slopes, t, cap, tau, vert, coun
     if state == FREE and low >= t:
         state = IN
     if state == FREE and high < t:
-        state = OUT
+        state, high = (OUT, high) if high < t - FEASIBLE else (FREE, t)
     if state in (GONE, LEAN):
         count[i], vert[i, 0], const[i] = 0, -low if state == LEAN else 0.0, cost * cap
         tau[i, 0] = 0.0

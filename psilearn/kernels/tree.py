@@ -16,13 +16,13 @@ from .ascent import CUT_OFF
 from .branching import branching_sample
 from .compiling import inner, kernel
 from .node import Model, Work, penalty, solve_node, tighten
-from .pieces import FREE, GONE, IN, OUT, TOP, convex_value, loss_value, top_margin
+from .pieces import FEASIBLE, FREE, GONE, IN, OUT, TOP, convex_value, loss_value, top_margin
 from .pointers import by_pointer
 
 #: Part of the incumbent value that rounding errors of a bound never reach.
 ROUNDING = 1e-10
-#: A margin this little below t satisfies u >= t.
-FEASIBLE = 1e-7
+#: Value beyond which nothing is a solution.
+UNBEARABLE = 1e15
 _NODES, _FALSE_PROOF, _LOCAL_SEARCHES = 0, 1, 2
 #: Nodes by which a dive may exceed the number asked for, so that the clock is looked at in time.
 _LONGEST_DIVE = 64
@@ -118,8 +118,8 @@ def _open_node(pool, bound, work):
         pool.high[slot, i] = work.high[i]
 
 
-@inner
-def _true_value(model, w, u):
+@kernel
+def true_value(model, w, u):
     """Evaluate the objective at (w, margins)."""
     total = penalty(model, w)
     for i in range(u.size):
@@ -130,7 +130,7 @@ def _true_value(model, w, u):
 @kernel
 def offer(model, best, w, b, u):
     """Make (w, b) the incumbent if it is better and respects the given states; returns whether it did."""
-    value = _true_value(model, w, u)
+    value = true_value(model, w, u)
     if value < best.value[0]:
         for i in range(u.size):
             if model.given[i] == IN and u[i] < model.t - FEASIBLE:
@@ -152,7 +152,7 @@ def _improve(solve, model, work, best, u):
         for i in range(u.size):
             capped = u[i] < model.t - FEASIBLE or convex_value(u[i], model.knots, model.slopes) > model.cap
             work.state[i] = model.given[i] if model.given[i] != FREE else (GONE if capped else IN)
-        value, flag = solve(model, work, best.value[0])
+        value, flag = solve(model, work, min(best.value[0], UNBEARABLE))
         if flag == CUT_OFF or value >= previous:
             return
         previous = value
@@ -271,5 +271,5 @@ def advance(solve, model, work, pool, best, search, history, counters, gap_tol, 
             _open_node(pool, bound, work)
 
 
-__all__ = ["FEASIBLE", "ROUNDING", "Best", "Model", "Pool", "Work", "advance", "local_search", "offer", "pop", "push",
-           "solve_node"]  # fmt: skip
+__all__ = ["FEASIBLE", "ROUNDING", "UNBEARABLE", "Best", "Model", "Pool", "Work", "advance", "local_search",
+           "loss_value", "offer", "pop", "push", "solve_node", "true_value"]  # fmt: skip

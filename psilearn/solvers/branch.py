@@ -18,7 +18,7 @@ from scipy.spatial.distance import cdist
 
 from ..kernels import branching, lp_ascent, tree
 from ..kernels.active_set import Basis, Terms, make_basis, make_terms
-from ..kernels.ascent import SOLVED
+from ..kernels.ascent import CUT_OFF, SOLVED
 from ..kernels.pieces import FREE, GONE, IN
 from ..losses import Loss
 from ..result import Status
@@ -132,7 +132,10 @@ def first_incumbent(model: tree.Model, points: Sequence[tuple[Array, float]]) ->
 
 
 def given_incumbent(model: tree.Model, points: Sequence[tuple[Array, float]]) -> tuple[tree.Best, tree.Work]:
-    """Best of the constants and the points handed in: an incumbent at once."""
+    """Best of the constants and the points handed in: an incumbent at once.
+
+    If none of them respects the given states, it is the solution of least penalty that does and gives up all others.
+    """
     n, d = model.a.shape
     best = tree.Best(np.full(1, np.inf), np.zeros(d), np.zeros(1), np.zeros(n), np.full(1, np.inf))
     for level in {0.0, *np.abs(model.knots), abs(model.t)}:
@@ -140,7 +143,12 @@ def given_incumbent(model: tree.Model, points: Sequence[tuple[Array, float]]) ->
             tree.offer(model, best, np.zeros(d), sign * level, model.y * (sign * level))
     for v, b in points:
         tree.offer(model, best, v, b, model.a @ v + model.y * b)
-    return best, make_work(model)
+    work = make_work(model)
+    if math.isinf(best.value[0]):
+        _, flag = solve_fixed(model, work, np.where(model.given == FREE, GONE, model.given), tree.UNBEARABLE)
+        if flag == CUT_OFF or not tree.offer(model, best, work.w, work.b[0], work.u):
+            raise ValueError("No solution respects the samples that are bound to their side.")
+    return best, work
 
 
 def improve_incumbent(
@@ -159,34 +167,6 @@ def improve_incumbent(
             return
         work.alpha[:] = 0.0
         tree.local_search(model, best, work, margins)
-
-
-def exchange(model: tree.Model, best: tree.Best, work: tree.Work, clock: Clock, until: float) -> None:
-    """Improve the incumbent by giving up one believed sample at a time and believing whoever then fits.
-
-    Samples with large multipliers, which press hardest on the fit, are tried first.
-    """
-    improved = True
-    while improved and clock.seconds < until:
-        improved = False
-        before = float(best.value[0])
-        state = np.where(best.u < model.t - tree.FEASIBLE, GONE, IN).astype(np.int8)
-        state = np.where(model.given == FREE, state, model.given)
-        solve_fixed(model, work, state, 2.0 * before + 1.0)
-        alpha = work.alpha.copy()
-        for i in np.argsort(-alpha, kind="stable"):
-            if alpha[i] <= 0.0 or clock.seconds >= until:
-                break
-            if state[i] != IN or model.given[i] != FREE:
-                continue
-            work.state[:], work.state[i] = state, GONE
-            work.alpha[:] = alpha
-            _, flag = tree.solve_node(model, work, 2.0 * before + 1.0)
-            if flag == SOLVED:
-                tree.local_search(model, best, work, work.u.copy())
-            if best.value[0] < before * (1.0 - 1e-9):
-                improved = True
-                break
 
 
 def make_pool(slots: int, n: int) -> tree.Pool:
@@ -226,6 +206,7 @@ class TreeSearch:
     ) -> None:
         self.model, self.best, self.scratch, self.options = model, best, scratch, options
         n = model.y.size
+        self.most = most
         self.low, self.high = margin_bounds(model, best.value[0], most)
         self._plant()
         self.work, self.trial, self.counters = make_work(model), make_work(model), np.zeros(3, np.int64)
@@ -280,11 +261,22 @@ class TreeSearch:
             self.chunk = int(min(max(1, self.chunk * min(4.0, _CHUNK_SECONDS / took)), 100_000))
 
     def _squeeze(self, clock: Clock, until: float) -> None:
-        """Tighten the least margins at the root and hand them to all open nodes (2-norm only)."""
-        model, best, work = self.model, self.best, self.work
+        """Tighten the margins at the root, 2-norm also by bounds of its relaxation, and hand them to all open nodes."""
+        model, best = self.model, self.best
         is_first, self.squeezed = math.isinf(self.squeezed), float(best.value[0])
-        if model.norm != 2:
-            return
+        low, high = margin_bounds(model, self.squeezed * (1.0 + tree.ROUNDING), self.most)
+        self.low, self.high = np.maximum(self.low, low), np.minimum(self.high, high)
+        if model.norm == 2:
+            self._squeeze_lows(clock, until)
+        if is_first:  # better decisions from the root on are worth more than the few nodes so far
+            self.proved = self.bound
+            self._plant()
+        slots = self.pool.heap[: self.pool.sizes[0]]
+        self.pool.low[slots] = np.maximum(self.pool.low[slots], self.low)
+        self.pool.high[slots] = np.minimum(self.pool.high[slots], self.high)
+
+    def _squeeze_lows(self, clock: Clock, until: float) -> None:
+        model, work = self.model, self.work
         upper = self.squeezed * (1.0 + tree.ROUNDING)
         price = np.zeros(model.y.size)
         for _ in range(_ROUNDS):
@@ -299,11 +291,6 @@ class TreeSearch:
             self.low = work.low.copy()
             if float(np.sum(self.low)) < 0.9 * before:
                 break
-        if is_first:  # better decisions from the root on are worth more than the few nodes so far
-            self.proved = self.bound
-            self._plant()
-        slots = self.pool.heap[: self.pool.sizes[0]]
-        self.pool.low[slots] = np.maximum(self.pool.low[slots], self.low)
 
 
 def polish(model: tree.Model, best: tree.Best, work: tree.Work) -> Array:

@@ -16,7 +16,6 @@ from .branch import (
     InconsistentBoundError,
     Outcome,
     TreeSearch,
-    exchange,
     given_incumbent,
     improve_incumbent,
     make_model,
@@ -25,13 +24,14 @@ from .branch import (
 from .hitting import HittingSearch
 from .reduction import Reduction
 from .violations import ViolationSearch, suits
+from .walking import Walker
 
 Array = NDArray[np.float64]
 
 #: Seconds of the first search before the second is tried, and the smallest slice thereafter.
 FIRST_SLICE, SLICE = 1.0, 0.5
-#: Part of a slice that goes to incumbents.
-_FOR_INCUMBENTS = 0.1
+#: Part of a slice that goes to incumbents, and the seconds for easy problems before.
+_FOR_INCUMBENTS, _EASY = 0.15, 0.1
 #: How many times longer the turns of the search over violated sets are, after the first.
 _LION = 3.0
 #: Seconds for incumbents when the search over violated sets begins again, where the time limit allows.
@@ -89,6 +89,7 @@ class _Plan:
     def __init__(self, model: tree.Model, best: tree.Best, scratch: tree.Work, options: Options) -> None:
         self.model, self.best, self.scratch, self.options = model, best, scratch, options
         self.tree = TreeSearch(model, best, scratch, options)
+        self.walker = Walker(model, best, options.random_state)
         self.hitting: HittingSearch | None = None
         self.violations: ViolationSearch | None = None
         self.has_violations = suits(model)
@@ -106,9 +107,11 @@ class _Plan:
                 return self._run_violations(clock, until)
             turn //= 2
         if turn % 2 == 1:
-            share = _FOR_INCUMBENTS if self.has_violations else 3.0 * _FOR_INCUMBENTS
-            exchange(self.model, self.best, self.scratch, clock, clock.seconds + share * (until - clock.seconds))
-            self.tree.run(clock, until, max_steps)
+            if turn == 1:
+                self.tree.run(clock, min(until, clock.seconds + _EASY), max_steps)
+            if not self.tree.is_done:
+                self.walker.run(clock, clock.seconds + _FOR_INCUMBENTS * (until - clock.seconds))
+                self.tree.run(clock, until, max_steps)
             return self._settle(self.tree, "psilearn")
         self.hitting = self.hitting or HittingSearch(self.model, self.best, self.scratch, self.options)
         self.hitting.run(clock, until, max_steps)
@@ -117,16 +120,19 @@ class _Plan:
     def _run_violations(self, clock: Clock, until: float) -> bool:
         if self.turn > 1:
             until = clock.seconds + _LION * (until - clock.seconds)
-        search, effort = self.violations, _FOR_INCUMBENTS * (until - clock.seconds)
+        effort = _FOR_INCUMBENTS * (until - clock.seconds)
+        search = self.violations
         if search is None:
             search = ViolationSearch(self.model, self.best, self.options)
+            search.run(clock, min(until, clock.seconds + _EASY), math.inf)
         elif search.is_outdated:
             effort = max(effort, min(_ROOT_SECONDS, 0.05 * clock.limit))
             until += 1.5 * effort
-            search = search.begun_again()
+        if not search.is_done:
+            self.walker.run(clock, clock.seconds + effort)
+            search = search.begun_again() if search.is_outdated else search
+            search.run(clock, min(until, clock.limit), math.inf)
         self.violations = search
-        search.dive(clock, clock.seconds + effort)
-        search.run(clock, min(until, clock.limit), math.inf)
         return self._settle(search, "psilearn")
 
     def _settle(self, search: TreeSearch | HittingSearch | ViolationSearch, engine: str) -> bool:

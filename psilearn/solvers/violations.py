@@ -34,17 +34,16 @@ from dual feasible points; the smallest of these is the ``floor`` of everything 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..kernels import dives, seen, tree
+from ..kernels import seen, tree
 from ..kernels import violations as kernel
 from ..kernels.lifted import Lifted, make_spot
 from ..kernels.packing import make_packing
 from .base import Clock, Options
-from .branch import InconsistentBoundError, svm
+from .branch import InconsistentBoundError
 
 Array = NDArray[np.float64]
 
@@ -53,8 +52,6 @@ _CHUNK_SECONDS = 0.05
 _MOST_SETS, _PROPER_UP_TO = 96, 2
 #: Packings tried at the root without success before the best is taken.
 _PATIENCE = 40
-#: Margins below which a support vector machine forgets a sample, and its costs per sample, for starts.
-_FORGET, _LEVELS = (-0.5, 0.0, 0.5), (1e-3, 1e-2, 1e-1, 1.0, 10.0)
 
 
 def suits(model: tree.Model) -> bool:
@@ -74,7 +71,7 @@ def make_lifted(model: tree.Model, v: Array, ceiling: float) -> Lifted:
 
 
 class ViolationSearch:
-    """The search over violated sets, to be run in slices of time. Its incumbents come from :meth:`dive`, too."""
+    """The search over violated sets, to be run in slices of time."""
 
     def __init__(self, model: tree.Model, best: tree.Best, options: Options) -> None:
         self.model, self.best, self.options = model, best, options
@@ -95,13 +92,7 @@ class ViolationSearch:
         self.most_slots = max(4 * n, int(options.extra.get("memory", 2e9) / slot_bytes))
         self.chunk, self.highest, self.is_open, self.is_full = 64, 0.0, False, False
         self.ceiling = math.inf  # the incumbent value when the root was opened
-        self.current = self._no_point()
-        self.starts: Iterator[tuple[Array, float, Array]] | None = self._starts()
         self.lifted = self._reference(np.zeros(n))
-
-    def _no_point(self) -> tree.Best:
-        n, d = self.model.a.shape
-        return tree.Best(np.full(1, np.inf), np.zeros(d), np.zeros(1), np.zeros(n), np.full(1, np.inf))
 
     def _make_seen(self, size: int) -> seen.Seen:
         bits = np.zeros((size, self.words), np.uint64)
@@ -144,52 +135,10 @@ class ViolationSearch:
         return bool(self.best.value[0] < self.ceiling * (1.0 - 1e-9))
 
     def begun_again(self) -> ViolationSearch:
-        """Return a search with nothing open yet, whose dives go on where these ended."""
+        """Return a search with nothing open yet, whose draws go on where these ended."""
         search = ViolationSearch(self.model, self.best, self.options)
-        search.rng, search.current, search.starts = self.rng, self.current, self.starts
+        search.rng = self.rng
         return search
-
-    def dive(self, clock: Clock, until: float) -> None:
-        """Look for incumbents by ruin and recreate from several support vector machines, then from what was found.
-
-        A result that is worse by a fraction of one price may still be where the next round starts.
-        """
-        model, best, rng = self.model, self.best, self.rng
-        spot, child, better = self.spots
-        rounds, lifted = 0, self._reference(self.current.u)
-        while clock.seconds < until:
-            start = next(self.starts, None) if self.starts is not None else None
-            if start is None:
-                self.starts = None
-                if rounds % 10 == 9:
-                    lifted = self._reference(self.current.u)
-                dives.ruin(model, self.current, spot, np.append(rng.random(self.n), 1.0 - 0.5 * rng.random()))
-            else:
-                v, b, u = start
-                lifted = self._reference(u)
-                machine = tree.Best(np.full(1, np.inf), v, np.full(1, b), u, np.full(1, np.inf))
-                dives.ruin(model, machine, spot, np.zeros(self.n + 1))
-            rounds += 1
-            found = self._no_point()
-            dives.dive(model, lifted, found, spot, child, better, self.desk)
-            if found.value[0] < best.value[0]:
-                tree.offer(model, best, found.w, found.b[0], found.u)
-            tolerance = 0.5 * float(self.price.min()) * rng.exponential() if start is None else 0.0
-            if found.value[0] < self.current.value[0] + tolerance:
-                self.current = found
-
-    def _starts(self) -> Iterator[tuple[Array, float, Array]]:
-        """Support vector machines that forget, step by step, whom they put on the wrong side."""
-        for level in _LEVELS:
-            for below in _FORGET:
-                kept = np.ones(self.n, bool)
-                for _ in range(6):
-                    v, b, u = svm(self.model._replace(cost=np.where(kept, level, 1e-6 * level)))
-                    now = u >= below
-                    if np.array_equal(now, kept) or not now.any():
-                        break
-                    kept = now
-                yield v.copy(), b, u.copy()
 
     def _reference(self, margins: Array) -> Lifted:
         """Lifted problem whose ways out are the violations at a reference point, plus something generic."""
