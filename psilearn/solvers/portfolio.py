@@ -22,6 +22,7 @@ from .branch import (
     polish,
 )
 from .hitting import HittingSearch
+from .lines import LineSearch, suits_lines
 from .reduction import Reduction
 from .violations import ViolationSearch, suits
 from .walking import Walker
@@ -30,8 +31,8 @@ Array = NDArray[np.float64]
 
 #: Seconds of the first search before the second is tried, and the smallest slice thereafter.
 FIRST_SLICE, SLICE = 1.0, 0.5
-#: Part of a slice that goes to incumbents, and the seconds for easy problems before.
-_FOR_INCUMBENTS, _EASY = 0.15, 0.1
+#: Part of a slice that goes to incumbents, also where the bound is far away, and the seconds for easy problems before.
+_FOR_INCUMBENTS, _IF_FAR, _FAR, _EASY = 0.15, 0.3, 0.8, 0.1
 #: How many times longer the turns of the search over violated sets are, after the first.
 _LION = 3.0
 #: Seconds for incumbents when the search over violated sets begins again, where the time limit allows.
@@ -81,6 +82,7 @@ def search(
 class _Plan:
     """Whose turn it is, and the best bound of all.
 
+    In the plane all dichotomies are enumerated, where the loss allows that and no three samples on one line matter.
     The tree and the hitting sets take turns. Where the search over violated sets suits the loss, it has every other
     turn, the first included. It begins anew when a better incumbent is known than at its root, since its bounds are
     built around the incumbent, and it looks for incumbents and good bounds at the root longer when it begins again.
@@ -90,6 +92,7 @@ class _Plan:
         self.model, self.best, self.scratch, self.options = model, best, scratch, options
         self.tree = TreeSearch(model, best, scratch, options)
         self.walker = Walker(model, best, options.random_state)
+        self.lines = LineSearch(model, best, options) if suits_lines(model) and options.max_iter is None else None
         self.hitting: HittingSearch | None = None
         self.violations: ViolationSearch | None = None
         self.has_violations = suits(model)
@@ -98,6 +101,10 @@ class _Plan:
     def run(self, clock: Clock, until: float, max_steps: float) -> bool:
         """Give the next in turn its slice; whether the incumbent is proved."""
         self.turn += 1
+        if self.lines is not None and not self.lines.has_resigned:
+            self.lines.run(clock, until)
+            if not self.lines.has_resigned:
+                return self._settle(self.lines, "psilearn")
         if math.isfinite(max_steps):
             self.tree.run(clock, until, max_steps)
             return self._settle(self.tree, "psilearn")
@@ -110,17 +117,22 @@ class _Plan:
             if turn == 1:
                 self.tree.run(clock, min(until, clock.seconds + _EASY), max_steps)
             if not self.tree.is_done:
-                self.walker.run(clock, clock.seconds + _FOR_INCUMBENTS * (until - clock.seconds))
+                self.walker.run(clock, clock.seconds + self._share * (until - clock.seconds))
                 self.tree.run(clock, until, max_steps)
             return self._settle(self.tree, "psilearn")
         self.hitting = self.hitting or HittingSearch(self.model, self.best, self.scratch, self.options)
         self.hitting.run(clock, until, max_steps)
         return self._settle(self.hitting, "psilearn with HiGHS")
 
+    @property
+    def _share(self) -> float:
+        """Part of a slice that goes to incumbents."""
+        return _IF_FAR if self.turn > 2 and self.bound < _FAR * self.best.value[0] else _FOR_INCUMBENTS
+
     def _run_violations(self, clock: Clock, until: float) -> bool:
         if self.turn > 1:
             until = clock.seconds + _LION * (until - clock.seconds)
-        effort = _FOR_INCUMBENTS * (until - clock.seconds)
+        effort = self._share * (until - clock.seconds)
         search = self.violations
         if search is None:
             search = ViolationSearch(self.model, self.best, self.options)
@@ -135,8 +147,8 @@ class _Plan:
         self.violations = search
         return self._settle(search, "psilearn")
 
-    def _settle(self, search: TreeSearch | HittingSearch | ViolationSearch, engine: str) -> bool:
+    def _settle(self, search: TreeSearch | HittingSearch | ViolationSearch | LineSearch, engine: str) -> bool:
         if search.bound > self.bound:
             self.bound, self.engine = search.bound, engine
-        self.steps = self.tree.steps + (self.violations.steps if self.violations is not None else 0)
+        self.steps = sum(other.steps for other in (self.tree, self.violations, self.lines) if other is not None)
         return search.is_done
