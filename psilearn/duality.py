@@ -23,19 +23,20 @@ def repair_two_class(alpha: Array, signs: Array, upper: Array, target: float) ->
         surplus = float(signs @ alpha) - target
         if abs(surplus) <= rounding:
             return alpha
-        rich = (signs > 0) == (surplus > 0)
+        side = 1.0 if surplus > 0 else -1.0
+        total = 0.5 * (float(alpha.sum()) + side * (surplus + target))  # of the rich side, whose signs are ``side``
         surplus = abs(surplus)
-        total = float(alpha[rich].sum())
         cut = min(surplus, total)
         if cut > 0:
-            alpha[rich] *= 1.0 - cut / total
+            alpha *= np.where(signs == side, 1.0 - cut / total, 1.0)
         missing = surplus - cut
-        room = upper[~rich] - alpha[~rich]
-        available = float(room.sum())
         if missing > 0:
+            poor = signs != side
+            room = upper[poor] - alpha[poor]
+            available = float(room.sum())
             if missing > available + rounding:
                 return None
-            alpha[~rich] += room * min(1.0, missing / max(available, missing))
+            alpha[poor] += room * min(1.0, missing / max(available, missing))
     return alpha
 
 

@@ -102,7 +102,10 @@ class Loss:
         u = np.asarray(u, dtype=np.float64)
         out = np.zeros_like(u)
         for c, (_, t) in zip(self.slopes(y), self.hinges):
-            out += c * np.maximum(t - u, 0.0)
+            excess = np.asarray(t - u)
+            np.maximum(excess, 0.0, out=excess)
+            excess *= c
+            out += excess
         return out
 
     def cap_of(self, y: NDArray[np.intp] | None = None) -> Any:
@@ -136,13 +139,13 @@ class Loss:
 
         Concave and piecewise linear in ``alpha`` on [0, cost * max_slope]; the hinges with the largest t_k fill first.
         """
-        alpha = np.asarray(alpha, dtype=np.float64)
-        out = np.zeros_like(alpha)
-        rest = alpha.copy()
-        for c, (_, t) in zip(self.slopes(y), self.hinges):
-            part = np.minimum(rest, np.asarray(cost) * c)
+        rest = np.array(alpha, dtype=np.float64)
+        out = np.zeros_like(rest)
+        used = max((k + 1 for k, (_, t) in enumerate(self.hinges) if t != 0), default=0)
+        for c, (_, t) in zip(self.slopes(y)[:used], self.hinges):
+            part = np.minimum(rest, np.multiply(cost, c))
+            rest -= part
             out += t * part
-            rest = rest - part
         return out
 
 

@@ -93,7 +93,7 @@ class Problem:
     @cached_property
     def dual_limits(self) -> NDArray[np.float64]:
         """Upper ends of the multipliers alpha_i: cost_i times the steepest slope of sample i's loss."""
-        return self.prices.sum(axis=1)
+        return self.costs * sum(self.loss.slopes(self.y))
 
     @cached_property
     def signs(self) -> NDArray[np.float64]:
@@ -116,7 +116,10 @@ class Problem:
 
     def value(self, W: NDArray[np.float64], b: NDArray[np.float64]) -> float:
         """Evaluate the objective; every reported number comes from here."""
-        F = self.space.scores(W, b)
+        return self.value_of_scores(W, self.space.scores(W, b))
+
+    def value_of_scores(self, W: NDArray[np.float64], F: NDArray[np.float64]) -> float:
+        """Evaluate the objective where the scores are known."""
         total = self.penalty.value(W, self.space.inner(W, W) if self.penalty.l2 else 0.0)
         total += float(self.costs @ self.loss.value(self.margins_of_scores(F), self.y))
         if self.tilt is not None:
@@ -162,14 +165,27 @@ class Problem:
         feasible = self.repaired_multipliers(R)
         return -np.inf if feasible is None else self.bound_of(feasible)
 
-    def bound_of(self, feasible: NDArray[np.float64]) -> float:
-        """Evaluate D at multipliers that :meth:`repaired_multipliers` returned."""
+    def bound_of(self, feasible: NDArray[np.float64], V: NDArray[np.float64] | None = None) -> float:
+        """Evaluate D at what :meth:`repaired_multipliers` returned; V is sum_i (R_i - tilt_i) x_i if known."""
         alpha = feasible[:, 0] * self.signs if self.n_classes == 2 else feasible[np.arange(self.n), self.y]
         gain = float(np.sum(self.loss.dual_gain(alpha, self.costs, self.y)))
-        return gain - self._conjugate(feasible if self.tilt is None else feasible - self.tilt) + self.offset
+        if self.penalty.l2 > 0:  # otherwise the conjugate is zero by construction of shrunk, up to rounding
+            gain -= self._conjugate(self.combined(feasible) if V is None else V)
+        return gain + self.offset
 
     def repaired_multipliers(self, R: NDArray[np.float64]) -> NDArray[np.float64] | None:
         """Return dual feasible multipliers near R (see :meth:`dual_bound`), None if a tilt makes that impossible."""
+        balanced = self.balanced_multipliers(R)
+        if balanced is None or self.penalty.l2 > 0:
+            return balanced
+        return self.shrunk(balanced, self.combined(balanced))
+
+    def combined(self, R: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return sum_i (R_i - tilt_i) x_i."""
+        return self.space.combine(R if self.tilt is None else R - self.tilt)
+
+    def balanced_multipliers(self, R: NDArray[np.float64]) -> NDArray[np.float64] | None:
+        """Return multipliers near R that are feasible but for the penalty's conjugate; None as above."""
         upper = self.dual_limits
         target = np.zeros(self.n_functions) if self.tilt is None else self.tilt.sum(axis=0)
         if self.n_classes == 2:
@@ -183,7 +199,7 @@ class Problem:
                 return self._tilt_as_multipliers(upper)
             R = -A
             R[np.arange(self.n), self.y] = A.sum(axis=1)
-        return R if self.penalty.l2 > 0 else self._shrunk(R)
+        return R
 
     def _tilt_as_multipliers(self, upper: NDArray[np.float64]) -> NDArray[np.float64] | None:
         """Return the tilt itself if its rows are feasible multipliers, as those of a majorant are; its columns balance.
@@ -202,10 +218,8 @@ class Problem:
     def _own_class(self) -> NDArray[np.bool_]:
         return self.y[:, None] == np.arange(self.n_classes)
 
-    def _shrunk(self, R: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Pull R towards the tilt until the conjugate of a pure l1 penalty is finite."""
-        centre = np.zeros_like(R) if self.tilt is None else self.tilt
-        V = self.space.combine(R - centre)
+    def shrunk(self, R: NDArray[np.float64], V: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Pull R to the tilt until the conjugate of a pure l1 penalty is finite at V = sum_i (R_i - tilt_i) x_i."""
         l1 = self.penalty.l1_array(V.shape)
         if np.any(l1 == 0) and isinstance(self.space, LinearSpace):
             # An unpenalised coefficient asks for V = 0, which rounding denies: allow what rounding can make of the sum.
@@ -213,13 +227,10 @@ class Problem:
         theta = l1_shrinkage(V, l1)
         if theta < 1.0:
             theta *= 1.0 - 1e-14  # stay on the safe side of rounding
-        return centre + theta * (R - centre)
+        return theta * R if self.tilt is None else self.tilt + theta * (R - self.tilt)
 
-    def _conjugate(self, R: NDArray[np.float64]) -> float:
-        """Evaluate P* at sum_i R_i x_i; for kernels (l2 only) in the RKHS norm (rows of R sum to zero: no shift)."""
-        if self.penalty.l2 == 0:  # feasible by construction of _shrunk, up to rounding
-            return 0.0
-        V = self.space.combine(R)
+    def _conjugate(self, V: NDArray[np.float64]) -> float:
+        """Evaluate P* at V = sum_i R_i x_i; for kernels (l2 only) in the RKHS norm (rows of R sum to zero)."""
         if self.is_kernel:
             V = V / self.penalty.l2
             return 0.5 * self.penalty.l2 * self.space.inner(V, V)

@@ -126,6 +126,20 @@ def test_embedded_numbers(html, comparison):
     assert len(plane["points"]) == len(comparison.splits[0].train)
 
 
+def test_every_method_that_abstains_has_a_line():
+    settings = Settings(budget=20, methods=("svm-l2", "logistic", "reject"), everyone_abstains=True)
+    found = compare(hostile_data(), settings)
+    lines = json.loads(Page(report_page(found, "file", "command", seconds=5)).data["answers-data"])
+    assert [line["name"] for line in lines] == [o.method.label for o in found.outcomes]
+    for line, outcome in zip(lines, found.outcomes):
+        n = len(found.splits[0].y_test)
+        assert line["coverage"][-1] == 1.0
+        assert line["risk"][-1] == pytest.approx(outcome.wrong[:n].mean(), abs=1e-6)
+        answered = ~outcome.abstained[:n]
+        assert line["answered"] == pytest.approx(answered.mean())
+        assert line["error"] == pytest.approx(outcome.wrong[:n][answered].mean() if answered.any() else 0.0)
+
+
 def test_accessible_structure(html):
     page = Page(html)
     assert ("lang", "en") in page.attributes

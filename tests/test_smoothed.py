@@ -11,9 +11,9 @@ from psilearn.losses import ByClass, Hinge, RejectHinge, TruncatedHinge
 from psilearn.penalties import Penalty
 from psilearn.problem import Problem
 from psilearn.result import Status
-from psilearn.solvers import l1, smoothed
+from psilearn.solvers import l1, rounded, smoothed
 from psilearn.solvers.base import Options
-from psilearn.solvers.registry import choose_convex
+from psilearn.solvers.registry import choose_convex, solve_path
 from psilearn.spaces import LinearSpace
 
 
@@ -38,10 +38,10 @@ def machine(seed, n=200, p=5, sparse=False, l2=0.0, lam=None):
     return Problem(LinearSpace(data), y, 2, loss, Penalty(l2, weight), C, weights)
 
 
-def check(problem, result, truth, tol):
+def check(problem, result, truth, tol, rounding=0.0):
     scale = max(abs(truth), 1e-12)
     assert result.status is Status.OPTIMAL, (result.status, result.gap)
-    assert result.objective == problem.value(result.coef, result.intercept)
+    assert abs(result.objective - problem.value(result.coef, result.intercept)) <= rounding * scale
     assert -1e-7 * scale <= result.objective - truth <= 1.01 * tol * scale
     assert result.lower_bound <= truth + 1e-7 * scale
     assert result.certificate.verify(problem).ok
@@ -74,6 +74,50 @@ def test_along_a_path_every_point_is_certified(sparse):
     check(other, smoothed.solve(other, Options(tol=1e-4), warm), l1.solve(other, Options(tol=1e-8)).objective, 1e-4)
 
 
+@pytest.mark.parametrize("seed", range(6))
+def test_a_path_solved_ahead_is_certified_at_every_point(seed):
+    problem = machine(seed, n=3000, p=6, l2=0.1 if seed % 2 else 0.0, lam=1.0)
+    problems = [replace(problem, C=problem.C / lam) for lam in np.geomspace(3.0, 0.003, 9)]
+    assert smoothed.takes_path(problem)
+    for here, result in zip(problems, solve_path(problems, "smoothed", Options(tol=1e-3))):
+        check(here, result, l1.solve(here, Options(tol=1e-8)).objective, 1e-3, 1e-14)
+
+
+def test_a_path_with_leaps_and_repetitions_is_certified():
+    problem = machine(4, n=3000, p=6, lam=1.0)
+    problems = [replace(problem, C=problem.C / lam) for lam in (50.0, 0.2, 0.2, 0.19, 0.001)]
+    results = solve_path(problems, "smoothed", Options(tol=1e-3))
+    assert np.all(results[0].coef == 0)
+    for here, result in zip(problems, results):
+        check(here, result, l1.solve(here, Options(tol=1e-8)).objective, 1e-3, 1e-14)
+
+
+def test_points_that_too_few_samples_led_astray_are_solved_again(monkeypatch):
+    problem = machine(1, n=3000, p=6, lam=1.0)
+    problems = [replace(problem, C=problem.C / lam) for lam in np.geomspace(0.5, 0.005, 8)]
+    attempts = []
+
+    def short_sighted(run, trail, ahead, caution, honest=smoothed._next_group):
+        group, near = honest(run, trail, ahead, caution)
+        attempts.append(caution)
+        return group, near if caution > 1 else near[::50]
+
+    monkeypatch.setattr(smoothed, "_next_group", short_sighted)
+    for here, result in zip(problems, smoothed.solve_path(problems, Options(tol=1e-3))):
+        check(here, result, l1.solve(here, Options(tol=1e-8)).objective, 1e-3, 1e-14)
+    assert max(attempts) > 1
+
+
+def test_a_path_reads_less_than_its_points_alone():
+    problem = machine(1, n=20_000, p=6, lam=1.0)
+    problems = [replace(problem, C=problem.C / lam) for lam in np.geomspace(0.3, 0.03, 8)]
+    path = solve_path(problems, "auto", Options(tol=1e-3))
+    alone = [smoothed.solve(here, Options(tol=1e-3)) for here in problems]
+    assert sum(r.extra["passes"] for r in path) < 0.5 * sum(r.extra["passes"] for r in alone)
+    for one, other in zip(path, alone):
+        assert one.objective == pytest.approx(other.objective, rel=1.1e-3)
+
+
 def test_above_the_threshold_all_coefficients_are_exactly_zero():
     problem = machine(1, n=2000, p=4, lam=50.0)
     assert np.all(smoothed.solve(problem, Options(tol=1e-4)).coef == 0)
@@ -93,13 +137,13 @@ def test_limits_return_an_honest_incumbent(monkeypatch):
     assert (late.status, few.status) == (Status.TIME_LIMIT, Status.ITERATION_LIMIT)
     looks = []
 
-    def interrupted(run, *arguments, look=smoothed._Run.look):
+    def interrupted(run, *arguments, look=rounded.Run.look):
         looks.append(0)
         if len(looks) == 3:
             raise KeyboardInterrupt
         return look(run, *arguments)
 
-    monkeypatch.setattr(smoothed._Run, "look", interrupted)
+    monkeypatch.setattr(rounded.Run, "look", interrupted)
     stopped = smoothed.solve(problem, Options(tol=1e-9))
     assert stopped.status is Status.INTERRUPTED
     best = l1.solve(problem, Options(tol=1e-8)).objective
@@ -127,11 +171,11 @@ def test_long_rows_read_in_part_along_a_path(monkeypatch):
     problem = Problem(LinearSpace(X), y, 2, RejectHinge(0.2), Penalty(l1=1.0), 1.0 / 4000, np.ones(4000))
     in_part, warm = [], None
 
-    def adjoint(rows, r, features=None, adjoint=smoothed.Rows.adjoint):
+    def adjoint(rows, r, features=None, adjoint=rounded.Rows.adjoint):
         in_part.append(features is not None)
         return adjoint(rows, r, features)
 
-    monkeypatch.setattr(smoothed.Rows, "adjoint", adjoint)
+    monkeypatch.setattr(rounded.Rows, "adjoint", adjoint)
     for lam in np.geomspace(0.3, 0.05, 4):
         here = replace(problem, C=problem.C / lam)
         warm = smoothed.solve(here, Options(tol=1e-4), warm)

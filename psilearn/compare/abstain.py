@@ -39,6 +39,13 @@ def abstentions(model: Any, fresh: Any, X: Any, y: NDArray, X_test: Any, d: floa
     return confidence_of(model.decision_function(X_test)) <= threshold
 
 
+def sureness(model: Any, X: Any) -> NDArray[np.float64]:
+    """Return how sure a fitted model is of each answer: its largest probability, or its scores' lead if it has none."""
+    if hasattr(model, "predict_proba") and not hasattr(model, "abstains"):
+        return np.asarray(model.predict_proba(X)).max(axis=1)
+    return confidence_of(model.decision_function(X))
+
+
 def answers(wrong: NDArray[np.bool_], abstained: NDArray[np.bool_], d: float) -> Answers:
     """Summarise answers and abstentions."""
     answered = ~abstained

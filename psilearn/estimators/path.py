@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
+from ..problem import Problem
 from ..result import Result
-from ..solvers.registry import solve
+from ..solvers.registry import solve, solve_path
 from .base import MarginEstimator
 
 
@@ -59,20 +60,15 @@ def regularization_path(
     if values.ndim != 1 or values.size == 0 or not np.all(np.isfinite(values) & (values > 0)):
         raise ValueError("Cs must be a non-empty list of positive numbers.")
     order = np.argsort(values, kind="stable")
-    results: dict[int, Result] = {}
     worker = clone(estimator)
     worker._validate_params()
-    problem = warm = previous = None
+    problems: list[Problem] = []
     for at in order:
         worker.C = float(values[at])
-        if problem is None or worker.penalty == "adaptive-l1":
+        if not problems or worker.penalty == "adaptive-l1":
             problem, _ = worker._prepare(X, y, sample_weight)
-        here = replace(problem, C=worker.C)
-        if warm is not None and warm.multipliers is not None and previous is not None:
-            # Scaled multipliers stay feasible: their boxes are proportional to C.
-            warm = replace(warm, multipliers=warm.multipliers * (worker.C / previous))
-        warm = results[at] = solve(here, worker.solver, worker._options(), warm)
-        previous = worker.C
+        problems.append(replace(problem, C=worker.C))
+    results = dict(zip(order, solve_path(problems, worker.solver, worker._options())))
     return _path(values, [results[i] for i in range(values.size)], worker.classes_)
 
 

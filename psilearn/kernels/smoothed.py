@@ -18,34 +18,48 @@ def respond(margins, prices, centres, knots, width, reach, alpha, curvature):
 
     Samples within ``reach`` widths of the rounded part count for the second derivatives: a step may bring them there.
     """
-    risk, gain = 0.0, 0.0
+    risk, gain, steepness = 0.0, 0.0, 1.0 / width
     alpha[:] = 0.0
     curvature[:] = 0.0
     for k in range(knots.size):
         t, price, centre = knots[k], prices[k], centres[k]
+        used = 0.0
         for i in range(margins.size):
             z = t - margins[i]
-            wish = z / width + centre[i]
-            a = min(max(wish, 0.0), 1.0)
-            alpha[i] += price[i] * a
-            curvature[i] += price[i] / width if -reach < wish < 1.0 + reach else 0.0
+            wish = z * steepness + centre[i]
+            a = price[i] * min(max(wish, 0.0), 1.0)
+            alpha[i] += a
+            curvature[i] += price[i] * steepness if -reach < wish < 1.0 + reach else 0.0
             risk += price[i] * max(z, 0.0)
-            gain += price[i] * a * t
+            used += a
+        gain += used * t
     return risk, gain
 
 
 @njit(cache=True, nogil=True, fastmath=_SUMS)
 def slope_along(start, end, tau, prices, centres, knots, width):
     """Return the slope in tau of the rounded risk at the margins start + tau (end - start)."""
-    slope = 0.0
+    slope, steepness = 0.0, 1.0 / width
     for k in range(knots.size):
         t, price, centre = knots[k], prices[k], centres[k]
         for i in range(start.size):
             du = end[i] - start[i]
             z = t - start[i] - tau * du
-            a = min(max(z / width + centre[i], 0.0), 1.0)
+            a = min(max(z * steepness + centre[i], 0.0), 1.0)
             slope -= price[i] * a * du
     return slope
+
+
+@njit(cache=True, nogil=True)
+def may_come_near(margins, expected, further, sideways, slack, knots, near):
+    """Mark samples whose margins may come near a kink on the way to, and somewhat beyond, what is expected of them."""
+    for i in range(margins.size):
+        step = further * (expected[i] - margins[i])
+        aside = sideways * abs(step) + slack
+        low, high = margins[i] + min(step, 0.0) - aside, margins[i] + max(step, 0.0) + aside
+        near[i] = False
+        for k in range(knots.size):
+            near[i] |= low <= knots[k] <= high
 
 
 @njit(cache=True, nogil=True)

@@ -125,6 +125,19 @@ function legend(host, names) {
   draw();
 })();
 
+/* Risk against coverage of every method. */
+(() => {
+  const all = readData("answers-data"), root = document.getElementById("answers");
+  if (!root || !all || !all.length) return;
+  const style = (i) => `s${i % 10}${i < 10 ? "" : " dashed"}`;
+  const high = Math.max(0.01, ...all.flatMap((m) => [m.error, ...m.risk.slice(Math.floor(m.risk.length / 4))])) * 1.15;
+  const frame = Charts.lines(root.querySelector(".chart"), { yLow: 0, yHigh: high, xLabel: "share of the test rows answered", yLabel: "error among the answered",
+    label: "Error against coverage of every method",
+    series: all.map((m, i) => ({ x: [0, ...m.coverage], y: [null, ...m.risk.map((v) => Math.min(v, high))], cls: style(i) })) });
+  all.forEach((m, i) => Charts.node("circle", { cx: frame.x(m.answered), cy: frame.y(m.error), r: 5, class: style(i), fill: "var(--card)", "stroke-width": 3 }, frame.svg));
+  legend(root.querySelector(".legend"), all.map((m, i) => [m.name, style(i)]));
+})();
+
 /* Bounds closing over time. */
 (() => {
   const all = readData("bounds-data"), root = document.getElementById("bounds");

@@ -33,7 +33,8 @@ def report_page(comparison: Comparison, source: str, command: str, seconds: floa
     if paths := pictures.paths(comparison, seconds / 2):
         parts.append(("coefficients", "Coefficients", sections.paths_section(paths)))
     if risk := pictures.risk_coverage(comparison, seconds / 2):
-        parts.append(("abstaining", "Abstaining", sections.risk_section(comparison, risk)))
+        everyone = pictures.answers_of_all(comparison)
+        parts.append(("abstaining", "Abstaining", sections.risk_section(comparison, risk, everyone)))
     if rules := [o for o in comparison.outcomes if hasattr(o.model, "rules_")]:
         parts.append(("rules", "Rules", sections.rules_section(rules)))
     parts += [

@@ -13,6 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from .. import RejectClassifier, SVMClassifier, TruncatedHingeClassifier
 from ..audit import TRUNCATION
+from ..compare.abstain import answers, sureness
 from ..compare.job import Comparison
 from ..compare.tuning import thin
 from ..estimators.path import regularization_path
@@ -91,14 +92,10 @@ def risk_coverage(comparison: Comparison, seconds: float) -> list[dict[str, Any]
         confidence = np.abs(scores) if scores.ndim == 1 else np.diff(np.sort(scores, axis=1)[:, -2:], axis=1)[:, 0]
         wrong = model.predict(split.X_test) != split.y_test
         answered = ~model.abstains(split.X_test)
-        order = np.argsort(-confidence, kind="stable")
-        risk = np.cumsum(wrong[order]) / np.arange(1, wrong.size + 1)
-        keep = np.unique(np.linspace(0, wrong.size - 1, 120).astype(int))
         out.append(
             {
                 "d": d,
-                "coverage": _numbers((keep + 1) / wrong.size),
-                "risk": _numbers(risk[keep]),
+                **_risk_line(confidence, wrong),
                 "answered": float(answered.mean()),
                 "error": float(wrong[answered].mean()) if answered.any() else 0.0,
                 "cost": float(np.where(answered, wrong, d).mean()),
@@ -106,6 +103,29 @@ def risk_coverage(comparison: Comparison, seconds: float) -> list[dict[str, Any]
             }
         )
     return out
+
+
+def answers_of_all(comparison: Comparison) -> list[dict[str, Any]]:
+    """Return risk against coverage of every method that was asked to abstain, on the first split, and its choice."""
+    split = comparison.splits[0]
+    out = []
+    for outcome in comparison.outcomes:
+        if outcome.abstained is None:
+            continue
+        wrong, abstained = outcome.wrong[: len(split.y_test)], outcome.abstained[: len(split.y_test)]
+        confidence = sureness(outcome.model, split.testing(outcome.method))
+        choice = answers(wrong, abstained, comparison.settings.d)
+        line = {"name": outcome.method.label, "answered": choice.coverage, "error": choice.error}
+        out.append(line | _risk_line(confidence, wrong))
+    return out
+
+
+def _risk_line(confidence: NDArray[np.float64], wrong: NDArray[np.bool_]) -> dict[str, list[float]]:
+    """Return the error among the surest answers against their share."""
+    order = np.argsort(-confidence, kind="stable")
+    risk = np.cumsum(wrong[order]) / np.arange(1, wrong.size + 1)
+    keep = np.unique(np.linspace(0, wrong.size - 1, 120).astype(int))
+    return {"coverage": _numbers((keep + 1) / wrong.size), "risk": _numbers(risk[keep])}
 
 
 def bounds(comparison: Comparison) -> list[dict[str, Any]]:

@@ -157,15 +157,16 @@ def paths_section(data: list[dict[str, Any]]) -> str:
     )
 
 
-def risk_section(comparison: Comparison, data: list[dict[str, Any]]) -> str:
+def risk_section(comparison: Comparison, data: list[dict[str, Any]], everyone: list[dict[str, Any]]) -> str:
     """Return what every method answers at the price d, if asked for, and risk against coverage with a slider over d."""
-    return _answers_table(comparison) + (
+    picture = (
         "<p>A classifier that may abstain answers only where it is sure. The line shows the error among the answered "
         "test rows when only the surest are answered; the dot is where the price d of an abstention puts it.</p>"
         '<div id="risk"><div class="controls"><label>d, the price of “I don\'t know” '
         '<input type="range" min="0" max="1" step="1" value="0"><output></output></label></div>'
         '<div class="chart"></div><p class="says" aria-live="polite"></p></div>' + data_script("risk-data", data)
     )
+    return _answers_table(comparison) + _answers_picture(everyone) + picture
 
 
 def _answers_table(comparison: Comparison) -> str:
@@ -181,6 +182,17 @@ def _answers_table(comparison: Comparison) -> str:
     return (
         "<p>A method without a rule of its own abstains where its probabilities or scores are least sure.</p>"
         + table(["method", "answered", "error among answered", "cost per row"], rows, caption, (1, 2, 3))
+    )
+
+
+def _answers_picture(everyone: list[dict[str, Any]]) -> str:
+    if not everyone:
+        return ""
+    return (
+        "<p>Each line answers first where its method is surest, by its largest probability or by its margin. The dot "
+        "is the method's own choice at this price.</p>"
+        '<div id="answers"><div class="chart"></div><p class="legend"></p></div>'
+        + data_script("answers-data", everyone)
     )
 
 

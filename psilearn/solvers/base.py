@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..problem import Problem
 from ..result import Certificate, Claim, Result, Status, Step
+from ..spaces import LinearSpace
 
 
 @dataclass(frozen=True)
@@ -78,6 +79,18 @@ class Clock:
 Solve = Callable[[Problem, Options, Result | None], Result]
 
 
+class Answer(NamedTuple):
+    """What a convex solver found, not yet certified: coefficients, multipliers R (n, m) of the scores, and how."""
+
+    W: NDArray[np.float64]
+    b: NDArray[np.float64]
+    R: NDArray[np.float64] | None
+    clock: Clock
+    n_iter: int
+    status: Status | None
+    extra: dict[str, Any]
+
+
 def convex_result(
     problem: Problem,
     W: NDArray[np.float64],
@@ -97,6 +110,34 @@ def convex_result(
     R = problem.repaired_multipliers(R) if R is not None else None
     objective = problem.value(W, b)
     bound = problem.bound_of(R) if R is not None else -math.inf
+    return _result(Answer(W, b, R, clock, n_iter, status, extra), objective, bound, options)
+
+
+def convex_results(problems: Sequence[Problem], answers: Sequence[Answer], options: Options) -> list[Result]:
+    """Do what :func:`convex_result` does for many problems on the same samples of a linear space, without tilts.
+
+    One product of matrices gives all scores, and another one the sums of all multipliers.
+    """
+    space = problems[0].space
+    assert isinstance(space, LinearSpace)
+    balanced = [p.balanced_multipliers(a.R) for p, a in zip(problems, answers) if a.R is not None]
+    feasible = [R for R in balanced if R is not None]
+    assert len(feasible) == len(problems), "without a tilt all multipliers can be balanced"
+    sums = space.combine(np.vstack([R.T for R in feasible]).T)
+    scores = space.scores_by_function(np.vstack([a.W for a in answers]), np.concatenate([a.b for a in answers]))
+    results, row = [], 0
+    for problem, answer, R in zip(problems, answers, feasible):
+        mine = slice(row, row + problem.n_functions)
+        row = mine.stop
+        if problem.penalty.l2 == 0:
+            R = problem.shrunk(R, sums[mine])
+        objective, bound = problem.value_of_scores(answer.W, scores[mine].T), problem.bound_of(R, sums[mine])
+        results.append(_result(answer._replace(R=R), objective, bound, options))
+    return results
+
+
+def _result(answer: Answer, objective: float, bound: float, options: Options) -> Result:
+    W, b, R, clock, n_iter, status, extra = answer
     clock.note(objective, bound)
     certificate = Certificate(Claim.CONVEX, objective, bound, rechecked=True, evidence=R)
     done = certificate.gap <= options.tol

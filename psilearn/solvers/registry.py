@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from types import ModuleType
 
@@ -82,6 +83,26 @@ def solve(problem: Problem, solver: str, options: Options, start: Result | None 
     if solver in ("mip", "outer", "patterns", "cones"):
         return _solve_globally(module, problem, options, start)
     return module.solve(problem, options, start)
+
+
+def solve_path(problems: Sequence[Problem], solver: str, options: Options) -> list[Result]:
+    """Solve problems on the same samples, neighbours alike and C rising: each helps the next."""
+    first = problems[0]
+    shared = all(p.space is first.space and p.y is first.y and p.weights is first.weights for p in problems)
+    if solver == "auto" and first.is_convex:
+        solver = choose_convex(first)
+    if solver == "smoothed" and shared and load(solver).takes_path(first):
+        finish = load("l1").solve if _work(first) <= FINISHING_WORK else None
+        return load(solver).solve_path(problems, options, finish)
+    results: list[Result] = []
+    warm = None
+    for problem in problems:
+        if warm is not None and warm.multipliers is not None:
+            # Scaled multipliers stay feasible: their boxes are proportional to C.
+            warm = replace(warm, multipliers=warm.multipliers * (problem.C / problems[len(results) - 1].C))
+        warm = solve(problem, solver, options, warm)
+        results.append(warm)
+    return results
 
 
 def _solve_globally(module: ModuleType, problem: Problem, options: Options, start: Result | None) -> Result:

@@ -16,53 +16,40 @@ does not touch the data. With many features the bound would wait for the slope o
 are first made feasible by projections.
 
 A step costs one pass over the data and (samples near a kink) (working set)^2, or a few sweeps over the working set's
-entries. A result carries all that is known at its point, for unit C: along a path the next solve starts there,
+entries. A result carries all that is known at its point, for unit C: the next solve on these samples starts there,
 without a look. Certifies the convex duality gap.
+
+A path of dense problems is solved ahead of its certificates. Between its kinks it is nearly linear in 1/C, so the next
+point is expected where the last two lead, and one or two steps correct it. They look only at the samples that may come
+near a kink on the way; if others did, the points are solved again on more of them. All objectives and bounds are then
+computed together, from products of matrices, and a point whose gap is too large is solved once more by itself.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..kernels.smoothed import (
-    gain_of,
-    minimise_columns,
-    minimise_quadratic,
-    project_columns,
-    recentre,
-    respond,
-    slope_along,
-)
+from ..kernels.smoothed import may_come_near
 from ..problem import Problem
 from ..result import Result, Status
-from ..risk import Coordinates, Rows
+from ..risk import Coordinates
 from ..spaces import LinearSpace
-from .base import Clock, Options, Solve, convex_result
+from .base import Answer, Clock, Options, Solve, convex_result, convex_results
+from .rounded import Run
 
 Array = NDArray[np.float64]
 
 _STEPS = 200
-_NARROW = 1e-4  # least width, in units of the margin
-_SHARE = 0.4  # of the tolerance that rounding may cost
-_NEAR = 0.9  # slopes above this share of their l1 weight put a coefficient into the working set
-_FEW = 5000  # coefficients that may join at a time, at least
-_ROWS_PER_COEFFICIENT, _ROWS = 50, 5000  # samples that are enough for a Hessian
-_PROJECTIONS, _SETTLED = 30, 0.005  # projections start when a step promises that share of the tolerance
-_NEARLY = 0.97  # slopes above this share of their l1 weight take part in them
-_REACH = 0.02, 2.0  # how far beyond a kink, in widths, samples count as near in a model: less after full steps
-_SHRINK = 0.2  # of the width at a time, at most
-_MANY, _THIN = 5, 0.03  # samples near a kink per coefficient, and width, below which multipliers become centres instead
-_RECENTRED_SHRINK = 0.5
-_FAR, _SOME = 30.0, 0.1  # promise in units of the tolerance, and working set, at which only its slopes are evaluated
-_DAMPING = 1e-9, 1.0  # curvature lent to every coordinate: less after full steps, more after short ones
-#: First width, reach and damping, and what a step may promise, in units of what rounding costs, to sharpen. Sparse data
-#: have as many samples on kinks as coefficients: their sets change much in a step, and have to settle.
-_MANY_SAMPLES_PER_COEFFICIENT, _FEW_SAMPLES_PER_COEFFICIENT = (1.0, 0.02, 1e-9, 1.0), (0.2, 0.5, 1e-4, 0.05)
-_ACCURACY, _SWEEPS, _COLUMN_SWEEPS = 1e-5, 200, 5  # of the quadratic models
+_SETTLED = 0.005  # projections start when a step promises that share of the tolerance
+_AHEAD, _MANY = (4, 2, 1), 0.35  # points of a path that share a choice of samples, unless that is more than so many
+_ENTRIES = 1 << 25  # numbers in an array of all scores that are certified together
+_FASTEST = 5.0  # what a path is expected to move at most, in units of what it did
+_SAMPLE, _SAMPLES_PER_COEFFICIENT, _SAMPLE_TOL = 8, 50, 3e-3  # for the start of a path: one in so many, at least, gap
+_FURTHER, _SIDEWAYS, _WIDTHS = 1.25, 0.2, 1.2  # how far samples may move beyond, and off, what is expected
 
 
 def refuses(problem: Problem) -> str | None:
@@ -93,9 +80,21 @@ def solve(problem: Problem, options: Options, start: Result | None = None, finis
     """
     clock = Clock(options.time_limit)
     old = start.extra.get("run") if start is not None else None
-    run = old if old is not None and old.fits(problem) else _Run(problem, start)
+    run = old if old is not None and old.fits(problem) else Run.at(problem, start)
+    before = run.passes
+    status = _iterate(run, problem, options, clock)
+    W, b = run.coordinates.coefficients(run.best)
+    R = (problem.C * run.best_alpha * problem.signs)[:, None]
+    extra = {"run": run, "passes": run.passes - before}
+    result = convex_result(problem, W, b, R, options, clock, len(clock.history), status, **extra)
+    if finish is not None and result.status in (Status.STALLED, Status.ITERATION_LIMIT):
+        return finish(problem, replace(options, time_limit=clock.left), result)
+    return result
+
+
+def _iterate(run: Run, problem: Problem, options: Options, clock: Clock) -> Status | None:
+    """Step and sharpen until the gap is within the tolerance; return why it ended early, None if it did not."""
     run.aim(problem)
-    status = None
     try:
         for _ in range((options.max_iter or _STEPS) + 1):
             clock.note(run.objective * problem.C + problem.offset, run.bound * problem.C + problem.offset)
@@ -103,225 +102,132 @@ def solve(problem: Problem, options: Options, start: Result | None = None, finis
             if run.promise <= min(_SETTLED * run.tol, 0.5 * run.projected) and run.rounding < run.tol:
                 run.project()
             if run.objective - run.bound <= 0.9 * run.tol:
-                break
+                return None
             if clock.is_over:
-                status = Status.TIME_LIMIT
-                break
+                return Status.TIME_LIMIT
             if not (run.sharpen(run.patience) or run.step() or run.sharpen(np.inf)):
-                break
-        else:
-            status = Status.ITERATION_LIMIT
+                return None
     except KeyboardInterrupt:
-        status = Status.INTERRUPTED
-    W, b = run.coordinates.coefficients(run.best)
-    R = (problem.C * run.best_alpha * problem.signs)[:, None]
-    result = convex_result(problem, W, b, R, options, clock, len(clock.history), status, run=run)
-    if finish is not None and result.status in (Status.STALLED, Status.ITERATION_LIMIT):
-        return finish(problem, replace(options, time_limit=clock.left), result)
-    return result
+        return Status.INTERRUPTED
+    return Status.ITERATION_LIMIT
 
 
-class _Look(NamedTuple):
-    """What a pass over the data tells at a point, for unit C."""
-
-    margins: Array
-    alpha: Array
-    curvature: Array
-    slope: Array
-    risk: float
-    gain: float
+def takes_path(problem: Problem) -> bool:
+    """Whether :func:`solve_path` takes problems like this one: dense, and enough samples to start from some."""
+    if refuses(problem) is not None or not isinstance(problem.space, LinearSpace) or problem.space.is_sparse:
+        return False
+    return problem.n >= 3 * _SAMPLES_PER_COEFFICIENT * (problem.space.dim + 1)
 
 
-class _Run:
-    """A point v = (w sd, b + w'mean), and the rounded risk there for unit C, so that it outlives a change of C."""
+def solve_path(problems: Sequence[Problem], options: Options, finish: Solve | None = None) -> list[Result]:
+    """Solve problems on the same dense samples, each to a relative duality gap of ``options.tol``, in the order given.
 
-    tol: float  # the gap to reach, for unit C
+    A few of them at a time are solved on the samples that may come near a kink, the others being on a linear piece of
+    the risk; all are certified together, and what fails is solved again by itself.
 
-    def __init__(self, problem: Problem, start: Result | None) -> None:
-        assert isinstance(problem.space, LinearSpace)
-        self.key = (problem.space, problem.y, problem.weights, problem.loss)
-        self.rows, self.signs = Rows(problem.space.X), problem.signs
-        self.coordinates = Coordinates.of(problem)
-        slopes = np.broadcast_arrays(problem.weights, *problem.loss.slopes(problem.y))[1:]
-        self.prices = problem.weights * np.array(slopes)
-        self.knots = np.array([t for _, t in problem.loss.hinges])
-        self.columns = None if isinstance(problem.space.X, np.ndarray) else problem.space.X.tocsc()
-        kind = _FEW_SAMPLES_PER_COEFFICIENT if self.columns is not None else _MANY_SAMPLES_PER_COEFFICIENT
-        self.width, self.reach, self.damping, self.patience = kind
-        self.centres = np.full(self.prices.shape, 0.5)
-        W, b = np.zeros((1, problem.space.dim)), problem.best_constant()[1]
-        if start is not None:
-            W, b = start.coef, start.intercept
-        self.v = self.coordinates.flat(W, b)
-        self.take(self.look(self.margins_at(self.v)))
-
-    def fits(self, problem: Problem) -> bool:
-        """Whether this is the problem's risk."""
-        space, y, weights, loss = self.key
-        same = space is problem.space and loss == problem.loss
-        return same and np.array_equal(y, problem.y) and np.array_equal(weights, problem.weights)
-
-    def aim(self, problem: Problem) -> None:
-        """Take the penalty of a problem, per unit of C."""
-        sd = self.coordinates.sd
-        self.l1 = np.append(problem.penalty.l1_array((1, sd.size))[0] / sd, 0.0) / problem.C
-        self.q = np.append(problem.penalty.l2 / sd**2, 0.0) / problem.C
-        self.objective, self.bound = np.inf, -np.inf
-        self.promise, self.projected = np.inf, np.inf
-        self.judge()
-
-    def margins_at(self, v: Array) -> Array:
-        """Return the margins of a point: one half of a pass over the data."""
-        W, b = self.coordinates.coefficients(v)
-        margins = np.empty(self.signs.size)
-        self.rows.scores(W[0], margins)
-        margins += b[0]
-        margins *= self.signs
-        return margins
-
-    def look(self, margins: Array, wanted: NDArray[np.intp] | None = None) -> _Look:
-        """Evaluate risk, multipliers and slopes, maybe only the wanted ones (others stay): the other half."""
-        alpha, curvature = np.empty(margins.size), np.empty(margins.size)
-        risk, gain = respond(margins, self.prices, self.centres, self.knots, self.width, self.reach, alpha, curvature)
-        r = -alpha * self.signs
-        if wanted is None:
-            g = self.rows.adjoint(r)
-            return _Look(margins, alpha, curvature, self._slope(g, r), risk, gain)
-        g = np.zeros(self.coordinates.sd.size)
-        g[wanted[:-1]] = self.rows.adjoint(r, wanted[:-1])
-        slope = self.slope.copy()
-        slope[wanted] = self._slope(g, r)[wanted]
-        return _Look(margins, alpha, curvature, slope, risk, gain)
-
-    def _slope(self, g: Array, r: Array) -> Array:
-        return self.coordinates.gradient(g[None, :], r.sum(keepdims=True))
-
-    def take(self, look: _Look) -> None:
-        """Make what was seen at a point the present."""
-        self.margins, self.alpha, self.curvature, self.slope, self.risk, self.gain = look
-        self.rounding = self.risk - self.gain + float(self.alpha @ self.margins)
-
-    def judge(self, knows_slopes: bool = True) -> None:
-        """Keep the point if it is the best so far, and its multipliers if their bound is."""
-        used = self.v != 0
-        penalty = float(self.l1[used] @ np.abs(self.v[used])) + 0.5 * float(self.q @ self.v**2)
-        if penalty + self.risk < self.objective:
-            self.objective, self.best = penalty + self.risk, self.v
-        bound = self.dual_value(self.slope, self.gain) if knows_slopes else -np.inf
-        if bound > self.bound:
-            self.bound, self.best_alpha = bound, self.alpha
-
-    def dual_value(self, slope: Array, gain: float) -> float:
-        """Estimate the bound of multipliers; what unbalances them is charged as a repair would."""
-        slopes, l1 = np.abs(slope[:-1]), self.l1[:-1]
-        unbalanced = abs(slope[-1]) * (1.0 + float(np.abs(self.knots).max()))
-        if np.any(self.q > 0):
-            excess = np.maximum(slopes - l1, 0.0)
-            return gain - unbalanced - 0.5 * float(np.sum(excess**2 / self.q[:-1]))
-        excess = slopes > l1
-        return gain * float(np.min(l1[excess] / slopes[excess], initial=1.0)) - unbalanced
-
-    def project(self) -> None:
-        """Make the multipliers feasible by projections: cheaper than to wait for the last of many coefficients."""
-        self.projected = self.promise
-        if self.columns is None:
-            return
-        chosen = np.flatnonzero(np.abs(self.slope[:-1]) > _NEARLY * self.l1[:-1])
-        Z = (self.columns.data, self.columns.indices, self.columns.indptr, chosen)
-        limits = self.l1[:-1] * self.coordinates.sd
-        alpha = self.alpha.copy()
-        project_columns(*Z, limits, self.signs, self.prices.sum(axis=0), self.curvature, alpha, _PROJECTIONS)
-        r = -alpha * self.signs
-        slope = self.coordinates.gradient(self.rows.adjoint(r)[None, :], r.sum(keepdims=True))
-        bound = self.dual_value(slope, gain_of(alpha, self.prices, self.knots))
-        if bound > self.bound:
-            self.bound, self.best_alpha = bound, alpha
-
-    def sharpen(self, patience: float) -> bool:
-        """Round less if that costs too much and the last step promised at most ``patience`` times that; True if so."""
-        allowed = _SHARE * self.tol
-        if self.rounding <= allowed or self.promise > patience * self.rounding or self.width <= _NARROW:
-            return False
-        factor = max(np.sqrt(0.7 * allowed / self.rounding), _SHRINK)
-        if np.count_nonzero(self.curvature) < _MANY * np.count_nonzero(self.v) or factor * self.width < _THIN:
-            recentre(self.margins, self.knots, self.width, self.centres)
-            factor = max(factor, _RECENTRED_SHRINK)
-        self.width = max(factor * self.width, _NARROW)
-        self.take(self.look(self.margins))
-        self.judge()
-        return True
-
-    def working_set(self) -> NDArray[np.intp]:
-        """Return the coefficients that may move, the intercept last."""
-        excess = np.abs(self.slope[:-1]) - _NEAR * self.l1[:-1]
-        inside = self.v[:-1] != 0
-        wanted = np.flatnonzero((excess > 0) & ~inside)
-        most = max(_FEW, 2 * int(inside.sum()))
-        if wanted.size > most:
-            wanted = wanted[np.argpartition(-excess[wanted] / self.l1[wanted], most)[:most]]
-        return np.concatenate([np.sort(np.concatenate([np.flatnonzero(inside), wanted])), [self.v.size - 1]])
-
-    def hessian(self, chosen: NDArray[np.intp], ridge: Array) -> Array:
-        """Return the second derivatives of the rounded risk in some coordinates, and a ridge."""
-        features = chosen[:-1]
-        rows = np.flatnonzero(self.curvature)
-        every = max(1, rows.size // max(_ROWS, _ROWS_PER_COEFFICIENT * chosen.size))
-        rows = rows[::every]
-        Z = np.ones((rows.size, chosen.size))
-        Z[:, :-1] = self.rows.X[np.ix_(rows, features)] - self.coordinates.mean[features]
-        Z[:, :-1] /= self.coordinates.sd[features]
-        Z *= np.sqrt(every * self.curvature[rows])[:, None]
-        H = Z.T @ Z
-        H[np.diag_indices_from(H)] += ridge
-        return H
-
-    def step(self) -> bool:
-        """Take a Newton step with a search along its line; False if it leads nowhere."""
-        chosen = self.working_set()
-        g = self.slope[chosen] + self.q[chosen] * self.v[chosen]
-        model = (g, self.v[chosen], self.l1[chosen])
-        there = self.v.copy()
-        ridge = self.q[chosen] + self.damping * self.prices.sum() / self.width
-        if self.columns is None:
-            there[chosen] = minimise_quadratic(self.hessian(chosen, ridge), *model, _ACCURACY, _SWEEPS)
+    Parameters
+    ----------
+    problems : sequence of Problem
+        They may differ in C and penalty; neighbours should be alike.
+    options : Options
+        As for :func:`solve`, each problem.
+    finish : Solve or None
+        As for :func:`solve`.
+    """
+    run, trail = _sampled_start(problems[0], options)
+    answers: list[Answer] = []
+    caution = 1.0
+    while len(answers) < len(problems):
+        group, near = _next_group(run, trail, problems[len(answers) :], caution)
+        part, points = run.restricted(problems[0], near), trail.points
+        found = [_answer(run, part, near, trail, problem, options) for problem in group]
+        if run.absorb(part, near):
+            answers += found
+            caution = max(0.5 * caution, 1.0)
         else:
-            Z = (self.columns.data, self.columns.indices, self.columns.indptr, chosen[:-1])
-            scale = 1.0 / self.coordinates.sd[chosen[:-1]]
-            there[chosen] = minimise_columns(*Z, scale, self.curvature, *model, ridge, _ACCURACY, _COLUMN_SWEEPS)
-        margins = self.margins_at(there)
-        tau = self.search(there, margins)
-        self.damping = float(np.clip(self.damping * (0.3 if tau == 1.0 else 1.0 if tau > 0.3 else 10.0), *_DAMPING))
-        self.reach = float(np.clip(self.reach * (0.8 if tau == 1.0 else 1.0 if tau > 0.6 else 1.5), *_REACH))
-        if tau == 0.0:
-            return self.damping < _DAMPING[1]
-        if tau < 1.0:
-            there, margins = self.v + tau * (there - self.v), self.margins + tau * (margins - self.margins)
-        # A step that promised much is not the last; it tells what the next one needs, and not the bound.
-        is_last = self.promise <= _FAR * self.tol or chosen.size > _SOME * self.v.size or self.columns is not None
-        self.v = there
-        self.take(self.look(margins, None if is_last else chosen))
-        self.judge(is_last)
-        return True
+            trail.points, caution = points, 2.0 * caution
+    results: list[Result] = []
+    many = max(1, _ENTRIES // problems[0].n)
+    for first in range(0, len(problems), many):
+        results += convex_results(problems[first : first + many], answers[first : first + many], options)
+    return [
+        solve(problem, options, result, finish) if result.status is Status.STALLED else result
+        for problem, result in zip(problems, results)
+    ]
 
-    def search(self, there: Array, margins: Array) -> float:
-        """Return a step length in [0, 1] at which the rounded objective is nearly least on the line."""
-        step = there - self.v
-        used = np.flatnonzero(step)
 
-        def slope(tau: float) -> float:
-            at = self.v + tau * step
-            kink = self.l1[used] * np.where(at != 0, np.sign(at), np.sign(step))[used]
-            smooth = slope_along(self.margins, margins, tau, self.prices, self.centres, self.knots, self.width)
-            return smooth + float(kink @ step[used]) + float((self.q * at) @ step)
+class _Trail:
+    """The last two points of a path, and where they lead: between its kinks a path is nearly linear in 1/C."""
 
-        first = slope(0.0)
-        self.promise = -first
-        if not first < 0.0:
-            return 0.0
-        low, high, tau = 0.0, 1.0, 1.0
-        while (f := slope(tau)) > -0.1 * first or (f < 0.2 * first and tau < 1.0):
-            low, high = (tau, high) if f < 0 else (low, tau)
-            tau = 0.5 * (low + high)
-            if high - low < 1e-6:
-                return low
-        return tau
+    def __init__(self, constant: Array, threshold: float) -> None:
+        self.points = [(1.0 / threshold, constant)]
+
+    def add(self, v: Array, C: float) -> None:
+        """Add a point, or replace the last one if it has the same C."""
+        self.points = [*[point for point in self.points if point[0] != 1.0 / C][-1:], (1.0 / C, v)]
+
+    def ahead(self, C: float) -> Array:
+        """Return the point expected at C; no coefficient returns from zero or changes its sign."""
+        if len(self.points) == 1:
+            return self.points[0][1]
+        (before, behind), (now, here) = self.points
+        pace = (now - 1.0 / C) / (before - now)
+        there = here + np.clip(pace, 0.0, _FASTEST) * (here - behind)
+        there[:-1][there[:-1] * here[:-1] <= 0] = 0.0
+        return there
+
+    def haste(self, C: float) -> float:
+        """Return how much further than expected the next points may be: at the start they are linear in log C."""
+        if len(self.points) == 1:
+            return 1.0
+        before, now, then = self.points[0][0], self.points[1][0], 1.0 / C
+        linear, log = (now - then) / (before - now), np.log(now / then) / np.log(before / now)
+        return _FURTHER * max(1.0, float(np.sqrt(log / linear))) if linear > 0 and log > 0 else _FURTHER
+
+
+def _next_group(
+    run: Run, trail: _Trail, problems: Sequence[Problem], caution: float
+) -> tuple[Sequence[Problem], NDArray[np.intp]]:
+    """Return the next problems to solve together, and the samples that may come near a kink meanwhile."""
+    near = np.empty(run.signs.size, dtype=bool)
+    for ahead in _AHEAD:
+        group = problems[:ahead]
+        expected, further = run.margins_at(trail.ahead(group[-1].C)), caution * trail.haste(group[-1].C)
+        slack = caution * _WIDTHS * run.width
+        may_come_near(run.margins, expected, further, _SIDEWAYS, slack, run.knots, near)
+        if np.count_nonzero(near) <= _MANY * near.size:
+            break
+    return group, np.flatnonzero(near)
+
+
+def _answer(run: Run, part: Run, near: NDArray[np.intp], trail: _Trail, problem: Problem, options: Options) -> Answer:
+    clock, before = Clock(options.time_limit), part.passes
+    there = trail.ahead(problem.C)
+    if not np.array_equal(there, part.v):
+        part.move(there)
+    status = _iterate(part, problem, options, clock)
+    trail.add(part.v, problem.C)
+    alpha = run.alpha * problem.signs
+    alpha[near] = part.best_alpha * part.signs
+    alpha *= problem.C
+    W, b = run.coordinates.coefficients(part.best)
+    extra = {"passes": (part.passes - before) * near.size / problem.n}
+    return Answer(W, b, alpha[:, None], clock, len(clock.history), status, extra)
+
+
+def _sampled_start(problem: Problem, options: Options) -> tuple[Run, _Trail]:
+    """Return a run at the solution on some of the samples, and the trail there from the best constant."""
+    coordinates = Coordinates.of(problem)
+    size = max(problem.n // _SAMPLE, _SAMPLES_PER_COEFFICIENT * coordinates.sd.size)
+    rows = np.unique(np.random.default_rng(options.random_state).integers(0, problem.n, size))
+    few = problem.subset(rows)
+    few = replace(few, C=problem.C * problem.weights.sum() / few.weights.sum())
+    part = Run.at(few, None, coordinates)
+    part.aim(few)
+    trail = _Trail(part.v, problem.C * part.threshold)
+    _iterate(part, few, replace(options, tol=max(_SAMPLE_TOL, options.tol)), Clock(options.time_limit))
+    trail.add(part.v, problem.C)
+    run = Run(problem, coordinates)
+    run.width = part.width
+    run.move(part.v)
+    return run, trail

@@ -48,10 +48,20 @@ class LinearSpace:
             out[rows] = self.X[rows].astype(np.float64) @ W.T
         return out + b
 
+    def scores_by_function(self, W: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return f_j(x_i) as an (m, n) array, for many functions."""
+        if self.is_sparse or self.X.dtype != np.float64:
+            return np.ascontiguousarray(self.scores(W, b).T)
+        out = W @ self.X.T
+        out += b[:, None]
+        return out
+
     def combine(self, R: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the coefficients of sum_i R_ij x_i, an (m, dim) array: the adjoint of :meth:`scores`."""
-        if self.is_sparse or self.X.dtype == np.float64:
+        if self.is_sparse:
             return np.ascontiguousarray(np.asarray(self.X.T @ R).T)
+        if self.X.dtype == np.float64:
+            return np.asarray(R.T @ self.X)
         out = np.zeros((R.shape[1], self.dim))
         for rows in self._chunks():
             out += R[rows].T @ self.X[rows].astype(np.float64)
@@ -112,7 +122,7 @@ class LinearSpace:
 
     def subset(self, rows: NDArray[np.intp]) -> LinearSpace:
         """Return the space of some of the samples."""
-        return LinearSpace(self.X[rows])
+        return LinearSpace(self.X[rows] if self.is_sparse else self.X.take(rows, axis=0))
 
     def _chunks(self) -> list[slice]:
         step = max(1, _CHUNK // max(1, self.dim))
