@@ -237,6 +237,27 @@ def test_limits_give_valid_bounds():
     assert early.lower_bound > 0
 
 
+@pytest.mark.parametrize("rounds", range(2, 12))
+def test_a_clock_that_stops_a_master_leaves_the_last_point_whole(rounds, monkeypatch):
+    rng = np.random.default_rng(9)
+    data = Observations.merge(rng.integers(0, 2, (60, 8)), rng.choice([-1, 1], 60))
+    cost = l0boost.mdl_costs(3, 8, data.total)
+    solve_master, solved = l0boost._Run.solve_master, []
+
+    def stopped(run):
+        solved.append(run)
+        return len(solved) <= rounds and solve_master(run)
+
+    monkeypatch.setattr(l0boost._Run, "solve_master", stopped)
+    result = l0boost.solve(data, MonomialOracle(data, 3, cost), 0.1, min_cost=cost.min(), patience=1)
+    assert result.status is Status.TIME_LIMIT
+    assert result.weights.sum() == pytest.approx(1)
+    costs = np.array([column.cost for column in result.columns])
+    assert result.objective == pytest.approx(data.weight @ result.xi + costs @ result.mu)
+    votes = data.y * (np.column_stack([column.h for column in result.columns]) @ result.weights)
+    assert (votes + 1.1 * result.xi).min() >= 0.1 - 1e-9
+
+
 @pytest.mark.parametrize("seed", range(40))
 def test_bounds_of_unfinished_runs_stay_below_the_relaxation(seed):
     data, K, order_cost, rho = random_case(400 + seed)

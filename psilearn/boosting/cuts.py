@@ -53,9 +53,9 @@ class PairCuts:
         self.hamming_factor = hamming_factor
         self.max_cuts = max_cuts
         self.rows = data.X.astype(np.float32)
-        n_pairs = self.positive.size * self.negative.size
-        self.dtype = np.float64 if n_pairs <= _SINGLE else np.float32
-        self.near: tuple[NDArray, NDArray] | None = self._near_pairs(_NEAR) if n_pairs > _SINGLE else None
+        self.n_pairs = self.positive.size * self.negative.size
+        self.dtype = np.float64 if self.n_pairs <= _SINGLE else np.float32
+        self.near: tuple[NDArray, NDArray] | None = self._near_pairs(_NEAR) if self.n_pairs > _SINGLE else None
 
     def violated(self, H: NDArray, mu: NDArray, xi: NDArray, tol: float) -> tuple[NDArray, NDArray, float]:
         """Return (positives, negatives) of cuts violated by more than ``tol``, and the largest violation seen.

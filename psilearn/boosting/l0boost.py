@@ -28,7 +28,7 @@ from .pricing import Pairs
 
 CUTS = ("valid", "paper")
 #: Pivots times rows after which masters are given up for the central path, and how much more it takes for each node of
-#: a round of pricing, because the path prices some hundred times; the most pairs it looks at.
+#: a round of pricing, because the path prices some hundred times. More pairs are not looked at all at once.
 _LABORIOUS, _LABORIOUS_PER_NODE = 3_000_000, 1000
 _MOST_PAIRS = 2_000_000
 #: A bound this little above an integer is not rounded up to the next one.
@@ -217,12 +217,15 @@ class _Run:
         self.known: dict[bool, set] = {True: set(), False: set()}
         self._add(oracle.constants(), votes=True)
         self.point: Point
+        # what the point is about: the master may have grown or lost parts since
+        self.columns: list[Column]
+        self.votes: NDArray[np.bool_]
         self.ends: tuple[NDArray, NDArray]
         self.lacking: NDArray[np.float64]
         self.objective, self.lower_bound = math.inf, -math.inf
         self.reduced_cost, self.violation, self.n_nodes = -math.inf, math.inf, 0
         self.has_followed, self.n_rounds = False, 0
-        self.prices_next = True
+        self.prices = self.has_columns_only = False
 
     def _add(self, columns: list[Column], votes: bool) -> int:
         fresh = [column for column in columns if column.key not in self.known[votes]]
@@ -238,7 +241,7 @@ class _Run:
 
     def solve_master(self) -> bool:
         """Solve the master and recompute z from a feasible (lambda, s, xi); False if the time is over."""
-        point = self.master.solve(max(self.clock.left, 0.0))
+        point = self.master.solve(max(self.clock.left, 0.0), self.has_columns_only)
         if not point.is_optimal:
             return False
         self._take(point)
@@ -253,6 +256,7 @@ class _Run:
         xi = np.maximum(point.xi, (self.rho - margins) / (1.0 + self.rho))
         self.lacking = xi - point.xi
         self.point = Point(mu, xi, point.w, point.v, point.alpha, True)
+        self.columns, self.votes = list(self.master.columns), votes
         self.ends = self.master.positive, self.master.negative
         self.objective = float(self.data.weight @ xi + self.master.costs @ mu)
 
@@ -260,7 +264,7 @@ class _Run:
         """Whether the simplex method takes so long that the central path is quicker; it needs exact pricing."""
         if self.has_followed or self.reduced_cost == -math.inf:
             return False
-        is_small = 0 < separation.positive.size * separation.negative.size <= _MOST_PAIRS
+        is_small = 0 < separation.n_pairs <= _MOST_PAIRS
         return is_small and self.master.work > _LABORIOUS + _LABORIOUS_PER_NODE * self.n_nodes / self.n_rounds
 
     def follow_path(self, separation: PairCuts, max_iter: int) -> int:
@@ -274,6 +278,7 @@ class _Run:
         self.known = {votes: {key for key, voting in path.known if voting == votes} for votes in (True, False)}
         self.price()
         self.separate(separation)
+        self.has_columns_only = False
         return path.n_iter
 
     def price(self) -> int:
@@ -297,11 +302,15 @@ class _Run:
         """Add classifiers or, in turn, cuts and margins; return their number, 0 if both lack nothing.
 
         Classifiers are rows of the master and leave its basis dual feasible, cuts and margins are columns and leave it
-        primal feasible: one at a time, the simplex method needs no first phase.
+        primal feasible: one at a time, the simplex method needs no first phase. With very many observations, whose
+        columns make primal pivots expensive, all are added at once.
         """
+        if separation.n_pairs > _MOST_PAIRS:
+            return self.price() + self.separate(separation) + self.add_margins(max_margins)
         for _ in range(2):
-            self.prices_next = not self.prices_next
-            n_added = self.separate(separation) + self.add_margins(max_margins) if self.prices_next else self.price()
+            self.prices = not self.prices
+            self.has_columns_only = not self.prices
+            n_added = self.price() if self.prices else self.separate(separation) + self.add_margins(max_margins)
             if n_added:
                 return n_added
         return 0
@@ -313,18 +322,16 @@ class _Run:
 
     def separate(self, separation: PairCuts) -> int:
         """Add violated cuts; return their number."""
-        n = self.point.mu.size
-        H = np.column_stack([column.h for column in self.master.columns[:n]])
+        H = np.column_stack([column.h for column in self.columns])
         positive, negative, self.violation = separation.violated(H, self.point.mu, self.point.xi, self.tol)
         return self.master.add_pairs(positive, negative)
 
     def result(self, status: Status, n_iter: int, is_integer: bool) -> L0BoostResult:
         """Gather lambda and mu by classifier."""
-        n = self.point.mu.size
         weights: dict[Hashable, float] = {}
         mu: dict[Hashable, float] = {}
         column_of: dict[Hashable, Column] = {}
-        for column, votes, value in zip(self.master.columns[:n], self.master.votes[:n], self.point.mu):
+        for column, votes, value in zip(self.columns, self.votes, self.point.mu):
             column_of.setdefault(column.key, column)
             mu[column.key] = mu.get(column.key, 0.0) + value
             weights[column.key] = weights.get(column.key, 0.0) + (value if votes else 0.0)

@@ -76,7 +76,6 @@ class RelaxationMaster:
         self._known_pairs: set[tuple[int, int]] = set()
         self._dropped_classifiers: set[tuple[Hashable, bool]] = set()
         self._dropped_pairs: set[tuple[int, int]] = set()
-        self._has_new_columns = False
         #: Pivots times rows of all solves so far: what the simplex method has cost.
         self.work = 0
 
@@ -104,7 +103,6 @@ class RelaxationMaster:
                 rows[k, 0] = 1.0
                 rows[k, self._w_column[active]] = (self.data.y * column.h)[active]
         index = self.session.add_rows(sp.csr_matrix(rows), -np.inf, [column.cost for column in columns])
-        self._has_new_columns = False
         self._classifier_row = np.r_[self._classifier_row, index]
         self._idle_classifiers = np.r_[self._idle_classifiers, np.zeros(len(columns), np.intp)]
         self.votes += [votes] * len(columns)
@@ -129,7 +127,6 @@ class RelaxationMaster:
         # a row implies the bound; twice as much is never reached, but saves the engine a phase of its own
         limit = np.where(has_row, 2.0, 1.0) * np.minimum(weight[positive], weight[negative])
         index = self.session.add_columns(np.full(n, -1.0), 0.0, limit, sp.csc_matrix(entries))
-        self._has_new_columns = True
         self._v_column = np.r_[self._v_column, index]
         self._idle_pairs = np.r_[self._idle_pairs, np.zeros(n, np.intp)]
         self.positive, self.negative = np.r_[self.positive, positive], np.r_[self.negative, negative]
@@ -147,7 +144,6 @@ class RelaxationMaster:
             entries[row[row >= 0], np.flatnonzero(row >= 0)] = 1.0 + self.rho
             upper = self.data.weight[fresh] / (1.0 + self.rho)
             cost = np.full(fresh.size, -self.rho)
-            self._has_new_columns = True
             self._w_column[fresh] = self.session.add_columns(cost, 0.0, upper, sp.csc_matrix(entries))
         return fresh.size
 
@@ -232,7 +228,6 @@ class RelaxationMaster:
         entry = np.r_[np.full(fresh.size, 1.0 + self.rho), np.ones(2 * self._v_column.size)]
         used = (row >= 0) & (column >= 0)
         entries = sp.csr_matrix((entry[used], (row[used], column[used])), shape=(fresh.size, self.session.n_cols))
-        self._has_new_columns = False
         self._observation_row[fresh] = self.session.add_rows(entries, -np.inf, self.data.weight[fresh])
         freed = (local[self.positive] >= 0) | (local[self.negative] >= 0)
         weight = self.data.weight
@@ -248,13 +243,16 @@ class RelaxationMaster:
         fails = (load > self.data.weight + _NOISE) | (largest > self.data.weight - _NOISE)
         return np.flatnonzero(fails & (self._observation_row < 0))
 
-    def solve(self, time_limit: float = np.inf) -> Point:
-        """Solve from the last basis, adding the observations' rows that turn out to be needed."""
+    def solve(self, time_limit: float = np.inf, primal: bool = False) -> Point:
+        """Solve from the last basis, adding the observations' rows that turn out to be needed.
+
+        ``primal`` asks for the primal simplex method, as long as no rows are added.
+        """
         start = time.perf_counter()
         has_w = self._w_column >= 0
         while True:
             left = max(0.0, time_limit - (time.perf_counter() - start))
-            answer = self.session.solve(left, primal=self._has_new_columns)
+            answer = self.session.solve(left, primal)
             self.work += answer.iterations * self.session.n_rows
             w = np.where(has_w, np.clip(answer.x[self._w_column], 0.0, None), 0.0)
             v = np.clip(answer.x[self._v_column], 0.0, None)
@@ -262,6 +260,7 @@ class RelaxationMaster:
             if not answer.is_optimal or not needed.size:
                 break
             self._open_observations(needed)
+            primal = False
         dual = np.where(answer.row_dual < -_NOISE, -answer.row_dual, 0.0)
         at_bound = np.clip(-answer.reduced_cost[self._w_column], 0.0, None) / (1.0 + self.rho)
         xi = np.where(has_w, at_bound, 0.0)
