@@ -11,6 +11,7 @@ from test_boosting_pricing import all_monomials
 from psilearn.boosting import l0boost
 from psilearn.boosting.observations import Observations
 from psilearn.boosting.oracles import MatrixOracle, MonomialOracle
+from psilearn.programs.highs import HighsSession
 from psilearn.result import Status
 
 
@@ -79,6 +80,61 @@ def test_equals_the_relaxation_over_all_monomials_and_pairs(seed, cuts):
         assert result.lower_bound == pytest.approx(truth, abs=1e-5)
     else:
         assert result.lower_bound == -np.inf
+
+
+@pytest.mark.parametrize("cuts", ["valid", "paper"])
+@pytest.mark.parametrize("seed", range(60))
+def test_the_central_path_ends_at_the_relaxation_over_all_monomials_and_pairs(seed, cuts, monkeypatch):
+    monkeypatch.setattr(l0boost, "_LABORIOUS", -np.inf)
+    data, K, order_cost, rho = random_case(seed)
+    oracle = MonomialOracle(data, K, order_cost)
+    result = l0boost.solve(data, oracle, rho, cuts=cuts, min_cost=order_cost.min(), tol=1e-8)
+    truth = relaxation(data, all_columns(data.X, K), costs_of(data.X, K, order_cost), rho, cuts)
+    assert result.status is Status.OPTIMAL
+    assert result.objective == pytest.approx(truth, abs=1e-5)
+    assert result.lower_bound == (pytest.approx(truth, abs=1e-5) if cuts == "valid" else -np.inf)
+
+
+@pytest.mark.parametrize("max_iter", [3, 6, 12, 25])
+@pytest.mark.parametrize("seed", range(20))
+def test_bounds_from_the_midst_of_the_central_path_stay_below_the_relaxation(seed, max_iter, monkeypatch):
+    monkeypatch.setattr(l0boost, "_LABORIOUS", -np.inf)
+    # the clock is over when the path is left, so that the simplex method adds nothing
+    monkeypatch.setattr(l0boost._Run, "solve_master", _only_once(l0boost._Run.solve_master))
+    data, K, order_cost, rho = random_case(seed)
+    early = l0boost.solve(data, MonomialOracle(data, K, order_cost), rho, min_cost=order_cost.min(), max_iter=max_iter)
+    truth = relaxation(data, all_columns(data.X, K), costs_of(data.X, K, order_cost), rho)
+    assert early.lower_bound <= truth + 1e-9
+    assert early.objective + 1e3 * early.certificate.violation >= truth - 1e-6
+
+
+def _only_once(solve_master):
+    def once(run):
+        return not run.has_followed and solve_master(run)
+
+    return once
+
+
+def test_the_central_path_leaves_few_pivots_to_the_simplex_method(monkeypatch):
+    rng = np.random.default_rng(8)
+    data = Observations.merge(rng.integers(0, 2, (120, 10)), rng.choice([-1, 1], 120))
+    cost = l0boost.mdl_costs(2, 10, data.total)
+    pivots, results = [], []
+    solve = HighsSession.solve
+
+    def counted(session, time_limit=np.inf, primal=False):
+        answer = solve(session, time_limit, primal)
+        pivots[-1] += answer.iterations
+        return answer
+
+    monkeypatch.setattr(HighsSession, "solve", counted)
+    for laborious in (np.inf, -np.inf):
+        monkeypatch.setattr(l0boost, "_LABORIOUS", laborious)
+        pivots.append(0)
+        results.append(l0boost.solve(data, MonomialOracle(data, 2, cost), 0.1, min_cost=cost.min()))
+    assert results[0].status is results[1].status is Status.OPTIMAL
+    assert results[1].objective == pytest.approx(results[0].objective, abs=1e-6)
+    assert pivots[1] < pivots[0] / 10
 
 
 @pytest.mark.parametrize("seed", range(25))

@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 from scipy.optimize import linprog
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.tree import DecisionTreeClassifier
 from test_boosting_pricing import all_monomials
 
 from psilearn.boosting import lpboost
@@ -100,8 +102,31 @@ def test_with_many_flips_and_small_nu_the_largest_soft_margin_is_zero():
     data = Observations.merge(A, y)
     assert soft_margin_lp(data, all_columns(data.X, 2), 1 / (0.2 * data.total)) == pytest.approx(0, abs=1e-9)
     assert model.objective_ == pytest.approx(0, abs=1e-9)
-    assert model.gap_ <= 1e-8
+    assert model.gap_ == 0
     assert LPBoostClassifier(nu=0.5, max_order=2).fit(A, y).objective_ > 0.01
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_the_gap_is_relative_to_the_soft_margin(n_classes):
+    rng = np.random.default_rng(1)
+    A = rng.integers(0, 2, (150, 6))
+    y = (A[:, 0] + (A[:, 1] & A[:, 2]) + (rng.random(150) < 0.1)) % n_classes
+    with pytest.warns(ConvergenceWarning):
+        early = LPBoostClassifier(nu=0.7, max_order=2, max_iter=2).fit(A, y)
+    assert early.gap_ > 0.01
+    assert early.gap_ == pytest.approx((early.upper_bound_ - early.objective_) / abs(early.objective_))
+    proved = LPBoostClassifier(nu=0.7, max_order=2).fit(A, y)
+    assert proved.objective_ > 0.1
+    assert proved.upper_bound_ - proved.objective_ <= 1e-8
+    assert proved.gap_ <= 1e-7
+
+
+def test_without_a_bound_the_gap_is_infinite():
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(60, 3))
+    with pytest.warns(ConvergenceWarning):
+        model = LPBoostClassifier(base_learner=DecisionTreeClassifier(max_depth=1)).fit(X, X[:, 0] + X[:, 1] > 0)
+    assert model.gap_ == np.inf
 
 
 def test_bad_nu_is_refused():

@@ -265,7 +265,7 @@ def test_main_from_names_to_pages(tmp_path, capsys):
     page = (tmp_path / "out" / "toy-svm.md").read_text()
     for expected in (
         "A. Author and B. Author, A toy, 2001",
-        "Does not reproduce: 1 of 2 figures part; the farthest is C 1000.0 error: 0.9 published",
+        "Does not reproduce: 1 of 2 figures part (error 1 of 2); the farthest is C 1000.0 error: 0.9 published",
         "Computed with 3 of 8 replications",
         "A known reason: the printed figure was made up.",
         "| C 1000.0 | vectors | not printed |",
@@ -282,9 +282,10 @@ def test_main_from_names_to_pages(tmp_path, capsys):
     assert "[toy/also](toy-also.md)" in index
     assert "Of 5 tables and figures 1 do not reproduce, 1 have no printed number to compare with, 3 are not" in index
     assert "without 3 experiments whose cost is not known yet" in index
-    assert "| A. Author and B. Author, A toy, 2001 | Does not reproduce: svm (1 of 2 numbers part). 1 of the 2" in index
-    assert "numbers judged agree with the printed ones. Of 1 claims" in index
-    assert "figures part; the farthest is C 1000.0 error: 0.9 published" in index
+    said = "Does not reproduce: svm (numbers that part: error 1 of 2). 1 of the 2 numbers judged"
+    assert f"| A. Author and B. Author, A toy, 2001 | {said}" in index
+    assert "agree with the printed ones. Of 1 claims" in index
+    assert "figures part (error 1 of 2); the farthest is C 1000.0 error: 0.9 published" in index
     assert "Why: the printed figure was made up. Differences below" in index
     assert f"(psilearn {__version__}" in index
     assert "<code>psilearn reproduce NAME</code>" in (tmp_path / "out" / "index.html").read_text()

@@ -71,17 +71,11 @@ class PairCuts:
             i, j, amount = self._violated_near(self.near, answers, mu, xi, tol)
             if i.size:
                 return *self._most(i, j, amount), float(amount.max())
-        negative = answers[self.negative]
-        missing_right = np.ascontiguousarray(((negative != 1) * mu).T)
-        wrong_right = np.ascontiguousarray(((negative == -1) * mu).T)
         found, largest = [], 0.0
         step = max(1, _CHUNK // max(1, self.negative.size))
         for start in range(0, self.positive.size, step):
             block = self.positive[start : start + step]
-            violation = 1 - xi[self.negative] - xi[block, None]
-            violation -= (answers[block] == 1).astype(self.dtype) @ missing_right
-            if self.symmetric:
-                violation -= (answers[block] == 0).astype(self.dtype) @ wrong_right
+            violation = self._violations(block, answers, mu, xi)
             largest = max(largest, float(violation.max(initial=0.0)))
             found.append(self._select(block, violation, tol))
         i, j, amount = (np.concatenate(parts) for parts in zip(*found))
@@ -89,6 +83,42 @@ class PairCuts:
             # what the look at all pairs has found is watched from now on
             self.near = np.r_[self.near[0], i], np.r_[self.near[1], j]
         return *self._most(i, j, amount), largest
+
+    def _violations(self, block: NDArray, answers: NDArray, mu: NDArray, xi: NDArray) -> NDArray:
+        """Violations of the cuts of a block of positives with all negatives."""
+        left, right = answers[block], answers[self.negative]
+        # a monomial never says -1 (or never +1); only those who do say it can be wrong (or right) there
+        yes = (left == 1).any(axis=0)
+        violation = 1 - xi[self.negative] - xi[block, None]
+        violation -= (left[:, yes] == 1).astype(self.dtype) @ ((right[:, yes] != 1) * mu[yes]).T
+        if self.symmetric:
+            no = (right == -1).any(axis=0)
+            violation -= (left[:, no] == 0).astype(self.dtype) @ ((right[:, no] == -1) * mu[no]).T
+        return violation
+
+    def near_tight(
+        self, H: NDArray, mu: NDArray, xi: NDArray, taken: tuple[NDArray, NDArray], margin: float, limit: int
+    ) -> tuple[NDArray, NDArray, NDArray]:
+        """Pairs not taken whose cuts have a surplus below ``margin``: the least of each observation, ``limit`` at most.
+
+        Returns positives, negatives and surpluses, the smallest first.
+        """
+        surplus = -self._violations(self.positive, H, mu.astype(self.dtype), xi.astype(self.dtype))
+        place = np.zeros(H.shape[0], np.intp)
+        place[self.positive], place[self.negative] = np.arange(self.positive.size), np.arange(self.negative.size)
+        surplus[place[taken[0]], place[taken[1]]] = np.inf
+        rows, columns = np.arange(self.positive.size), np.arange(self.negative.size)
+        i, j = np.r_[rows, surplus.argmin(axis=0)], np.r_[surplus.argmin(axis=1), columns]
+        key = np.unique(i * columns.size + j)
+        i, j = key // columns.size, key % columns.size
+        least = surplus[i, j]
+        order = np.argsort(least, kind="stable")[:limit]
+        order = order[least[order] < margin]
+        return self.positive[i[order]], self.negative[j[order]], least[order].astype(np.float64)
+
+    def nearest(self) -> tuple[NDArray, NDArray]:
+        """Pairs of each observation with the nearest one of the other class."""
+        return self._near_pairs(1)
 
     def _most(self, i: NDArray, j: NDArray, amount: NDArray) -> tuple[NDArray, NDArray]:
         most = np.argsort(-amount, kind="stable")[: self.max_cuts]

@@ -23,8 +23,14 @@ from .cuts import PairCuts
 from .master import Point, RelaxationMaster
 from .observations import Observations
 from .oracles import Column, Oracle
+from .path import CentralPath
+from .pricing import Pairs
 
 CUTS = ("valid", "paper")
+#: Pivots times rows after which masters are given up for the central path, and how much more it takes for each node of
+#: a round of pricing, because the path prices some hundred times; the most pairs it looks at.
+_LABORIOUS, _LABORIOUS_PER_NODE = 3_000_000, 1000
+_MOST_PAIRS = 2_000_000
 #: A bound this little above an integer is not rounded up to the next one.
 _WHOLE = 1e-6
 
@@ -128,7 +134,7 @@ def solve(
     hamming_factor: float = 1.5,
     max_cuts: int = 300,
     max_margins: int = 500,
-    patience: int = 4,
+    patience: int = 6,
     max_iter: int = 10_000,
     time_limit: float = math.inf,
     on_step: Callable[[int, float, float, float], None] | None = None,
@@ -167,22 +173,25 @@ def solve(
     while n_iter < max_iter:
         n_iter += 1
         run.drop_idle()
+        if n_iter < max_iter and run.is_laborious(separation):
+            n_iter += run.follow_path(separation, max_iter - n_iter)
         if not run.solve_master():
             status = Status.TIME_LIMIT
             break
-        n_new = run.price()
-        n_cuts = run.separate(separation)
-        n_margins = run.add_margins(max_margins)
+        n_added = run.grow(separation, max_margins)
         run.clock.note(run.objective, run.lower_bound)
         if on_step is not None:
             on_step(n_iter, run.objective, run.reduced_cost, run.violation)
-        if n_new + n_cuts + n_margins == 0:
+        if n_added == 0:
             proved = run.reduced_cost >= -2 * tol
             status = Status.OPTIMAL if proved else Status.TIME_LIMIT if run.clock.is_over else Status.STALLED
             break
         if run.clock.is_over:
             status = Status.TIME_LIMIT
             break
+    if status is not Status.OPTIMAL:
+        run.price()
+        run.separate(separation)
     return run.result(status, n_iter, integer_costs and bool((data.weight == np.round(data.weight)).all()))
 
 
@@ -208,9 +217,12 @@ class _Run:
         self.known: dict[bool, set] = {True: set(), False: set()}
         self._add(oracle.constants(), votes=True)
         self.point: Point
+        self.ends: tuple[NDArray, NDArray]
         self.lacking: NDArray[np.float64]
         self.objective, self.lower_bound = math.inf, -math.inf
         self.reduced_cost, self.violation, self.n_nodes = -math.inf, math.inf, 0
+        self.has_followed, self.n_rounds = False, 0
+        self.prices_next = True
 
     def _add(self, columns: list[Column], votes: bool) -> int:
         fresh = [column for column in columns if column.key not in self.known[votes]]
@@ -229,6 +241,11 @@ class _Run:
         point = self.master.solve(max(self.clock.left, 0.0))
         if not point.is_optimal:
             return False
+        self._take(point)
+        return True
+
+    def _take(self, point: Point) -> None:
+        """Make (lambda, s, xi) of the master's point feasible for all margins."""
         votes = np.array(self.master.votes)
         mu = point.mu.copy()
         mu[votes] /= mu[votes].sum()
@@ -236,13 +253,35 @@ class _Run:
         xi = np.maximum(point.xi, (self.rho - margins) / (1.0 + self.rho))
         self.lacking = xi - point.xi
         self.point = Point(mu, xi, point.w, point.v, point.alpha, True)
+        self.ends = self.master.positive, self.master.negative
         self.objective = float(self.data.weight @ xi + self.master.costs @ mu)
-        return True
+
+    def is_laborious(self, separation: PairCuts) -> bool:
+        """Whether the simplex method takes so long that the central path is quicker; it needs exact pricing."""
+        if self.has_followed or self.reduced_cost == -math.inf:
+            return False
+        is_small = 0 < separation.positive.size * separation.negative.size <= _MOST_PAIRS
+        return is_small and self.master.work > _LABORIOUS + _LABORIOUS_PER_NODE * self.n_nodes / self.n_rounds
+
+    def follow_path(self, separation: PairCuts, max_iter: int) -> int:
+        """Follow the central path and start a new master from its end; return the number of steps."""
+        self.has_followed = True
+        path = CentralPath(self.data, self.oracle, self.rho, separation, self.min_cost)
+        path.follow(self.clock, max_iter)
+        self.n_nodes += path.n_nodes
+        self.master = RelaxationMaster(self.data, self.rho, self.symmetric)
+        self._take(self.master.adopt(path.columns, path.point))
+        self.known = {votes: {key for key, voting in path.known if voting == votes} for votes in (True, False)}
+        self.price()
+        self.separate(separation)
+        return path.n_iter
 
     def price(self) -> int:
         """Price twice, add what improves, and update the bound; return the number of new columns."""
+        self.n_rounds += 1
         point, tol = self.point, self.tol
-        pairs = self.master.pairs(point.v)
+        used = point.v > 0
+        pairs = Pairs(self.ends[0][used], self.ends[1][used], point.v[used], self.symmetric)
         left = max(self.clock.left, 0.0)
         vote = self.oracle.offer(point.w, pairs, -point.alpha + tol, self.n_columns, left)
         mark = self.oracle.offer(np.zeros_like(point.w), pairs, tol, self.n_columns, max(self.clock.left, 0.0))
@@ -250,10 +289,22 @@ class _Run:
         r_vote, r_mark = min(0.0, -point.alpha - vote.bound), min(0.0, -mark.bound)
         self.reduced_cost = min(r_vote, r_mark)
         if self.symmetric and self.reduced_cost > -math.inf:
-            ends = (self.master.positive, self.master.negative)
-            value = dual_value(self.data, self.rho, point, ends)
+            value = dual_value(self.data, self.rho, point, self.ends)
             self.lower_bound = max(self.lower_bound, scaled_bound(value, r_vote, r_mark, self.min_cost))
         return self._add(vote.columns, votes=True) + self._add(mark.columns, votes=False)
+
+    def grow(self, separation: PairCuts, max_margins: int) -> int:
+        """Add classifiers or, in turn, cuts and margins; return their number, 0 if both lack nothing.
+
+        Classifiers are rows of the master and leave its basis dual feasible, cuts and margins are columns and leave it
+        primal feasible: one at a time, the simplex method needs no first phase.
+        """
+        for _ in range(2):
+            self.prices_next = not self.prices_next
+            n_added = self.separate(separation) + self.add_margins(max_margins) if self.prices_next else self.price()
+            if n_added:
+                return n_added
+        return 0
 
     def add_margins(self, limit: int) -> int:
         """Add the most violated margin constraints; return their number."""

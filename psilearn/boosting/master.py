@@ -28,6 +28,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from ..programs.highs import HighsSession
+from .interior import Iterate
 from .observations import Observations
 from .oracles import Column, separates
 from .pricing import Pairs
@@ -75,6 +76,9 @@ class RelaxationMaster:
         self._known_pairs: set[tuple[int, int]] = set()
         self._dropped_classifiers: set[tuple[Hashable, bool]] = set()
         self._dropped_pairs: set[tuple[int, int]] = set()
+        self._has_new_columns = False
+        #: Pivots times rows of all solves so far: what the simplex method has cost.
+        self.work = 0
 
     @property
     def H(self) -> NDArray[np.float64]:
@@ -86,12 +90,9 @@ class RelaxationMaster:
         """c_u of the present columns."""
         return np.array([column.cost for column in self.columns])
 
-    def pairs(self, v: NDArray | None = None) -> Pairs:
-        """The present pairs with values v (those of value zero left out), or all of them with value 1."""
-        if v is None:
-            return Pairs(self.positive, self.negative, np.ones(self.positive.size), self.symmetric)
-        used = v > 0
-        return Pairs(self.positive[used], self.negative[used], v[used], self.symmetric)
+    def pairs(self) -> Pairs:
+        """The present pairs with value 1."""
+        return Pairs(self.positive, self.negative, np.ones(self.positive.size), self.symmetric)
 
     def add_columns(self, columns: list[Column], votes: bool) -> None:
         """Add a row for each classifier, for its lambda_u (it votes) or its s_u (it only marks pairs as separated)."""
@@ -103,6 +104,7 @@ class RelaxationMaster:
                 rows[k, 0] = 1.0
                 rows[k, self._w_column[active]] = (self.data.y * column.h)[active]
         index = self.session.add_rows(sp.csr_matrix(rows), -np.inf, [column.cost for column in columns])
+        self._has_new_columns = False
         self._classifier_row = np.r_[self._classifier_row, index]
         self._idle_classifiers = np.r_[self._idle_classifiers, np.zeros(len(columns), np.intp)]
         self.votes += [votes] * len(columns)
@@ -127,6 +129,7 @@ class RelaxationMaster:
         # a row implies the bound; twice as much is never reached, but saves the engine a phase of its own
         limit = np.where(has_row, 2.0, 1.0) * np.minimum(weight[positive], weight[negative])
         index = self.session.add_columns(np.full(n, -1.0), 0.0, limit, sp.csc_matrix(entries))
+        self._has_new_columns = True
         self._v_column = np.r_[self._v_column, index]
         self._idle_pairs = np.r_[self._idle_pairs, np.zeros(n, np.intp)]
         self.positive, self.negative = np.r_[self.positive, positive], np.r_[self.negative, negative]
@@ -144,8 +147,30 @@ class RelaxationMaster:
             entries[row[row >= 0], np.flatnonzero(row >= 0)] = 1.0 + self.rho
             upper = self.data.weight[fresh] / (1.0 + self.rho)
             cost = np.full(fresh.size, -self.rho)
+            self._has_new_columns = True
             self._w_column[fresh] = self.session.add_columns(cost, 0.0, upper, sp.csc_matrix(entries))
         return fresh.size
+
+    def adopt(self, columns: list[Column], end: Iterate) -> Point:
+        """Take over the classifiers and pairs of an interior point, and the basis it is nearest to; return the point.
+
+        A variable is the more likely to be basic, the larger it is in comparison with its complement.
+        """
+        order = np.r_[np.flatnonzero(end.votes), np.flatnonzero(~end.votes)]
+        for votes in (True, False):
+            self.add_columns([columns[k] for k in order if end.votes[k] == votes], votes)
+        self.add_margins(np.arange(self.data.y.size))
+        self.add_pairs(end.positive, end.negative)
+        tight = np.flatnonzero(end.xi > end.r)
+        self._open_observations(tight)
+        column_size, row_size = np.full(self.session.n_cols, np.inf), np.empty(self.session.n_rows)
+        column_size[self._w_column], column_size[self._v_column] = end.w / end.q_w, end.v / end.q_v
+        row_size[self._classifier_row] = (end.t / end.mu)[order]
+        row_size[self._observation_row[tight]] = (end.r / end.xi)[tight]
+        is_basic = np.zeros(column_size.size + row_size.size, dtype=bool)
+        is_basic[np.argsort(-np.r_[column_size, row_size], kind="stable")[: row_size.size]] = True
+        self.session.set_basis(is_basic[: column_size.size], is_basic[column_size.size :])
+        return Point(end.mu[order], end.xi, end.w, end.v, end.alpha, True)
 
     def drop_idle(self, patience: int) -> list[tuple[Column, bool]]:
         """Drop what was without effect in the last ``patience`` solves; return the dropped classifiers.
@@ -207,6 +232,7 @@ class RelaxationMaster:
         entry = np.r_[np.full(fresh.size, 1.0 + self.rho), np.ones(2 * self._v_column.size)]
         used = (row >= 0) & (column >= 0)
         entries = sp.csr_matrix((entry[used], (row[used], column[used])), shape=(fresh.size, self.session.n_cols))
+        self._has_new_columns = False
         self._observation_row[fresh] = self.session.add_rows(entries, -np.inf, self.data.weight[fresh])
         freed = (local[self.positive] >= 0) | (local[self.negative] >= 0)
         weight = self.data.weight
@@ -227,7 +253,9 @@ class RelaxationMaster:
         start = time.perf_counter()
         has_w = self._w_column >= 0
         while True:
-            answer = self.session.solve(max(0.0, time_limit - (time.perf_counter() - start)))
+            left = max(0.0, time_limit - (time.perf_counter() - start))
+            answer = self.session.solve(left, primal=self._has_new_columns)
+            self.work += answer.iterations * self.session.n_rows
             w = np.where(has_w, np.clip(answer.x[self._w_column], 0.0, None), 0.0)
             v = np.clip(answer.x[self._v_column], 0.0, None)
             needed = self._needed_observations(w, v)

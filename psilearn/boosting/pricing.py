@@ -23,6 +23,8 @@ _FIRST_WORK = 1e8
 _LARGEST_TABLE = 4096
 _CHUNK_SECONDS = 0.05
 _BLOCK = 2048
+#: Products of rows and pairs of literals up to which all monomials of order 2 are valued outright.
+_ALL_PAIRS_WORK = 1e9
 _NO_TABLES = (np.empty((0, 0)), np.empty((0, 0)))
 
 
@@ -251,6 +253,10 @@ class _Tree:
 
     def search(self, n_proved: int, max_nodes: float, deadline: float) -> None:
         """Dive for incumbents, then search until the tree is exhausted or a limit is reached."""
+        work = float(self.literals.size) * self.literals.shape[1]
+        if self.costs.size <= 3 and not self.closes and work <= _ALL_PAIRS_WORK and max_nodes == math.inf:
+            self._value_all()
+            return
         pool = (self.pool_value, self.pool_size, self.pool_literals, self.state)
         limits = (self.threshold, self.tolerance)
         data = (self.literals, self.columns, self.value)
@@ -278,6 +284,28 @@ class _Tree:
                 and self.conflict.size <= _LARGEST_TABLE**2
             ):
                 self.tables = self._pair_sums(slice(self.n_gain)), self._pair_sums(slice(self.n_gain, None))
+
+    def _value_all(self) -> None:
+        """Fill the pool with the best monomials of order at most 2, all of them valued from the sums over pairs."""
+        gain, cost = self.tables or (self._pair_sums(slice(self.n_gain)), self._pair_sums(slice(self.n_gain, None)))
+        self.tables = gain, cost
+        n_literals, K = gain.shape[0], self.costs.size - 1
+        first, second = np.nonzero(np.triu(self.conflict == 0, 1)) if K == 2 else (np.empty(0, np.intp),) * 2
+        whole = float(self.value[: self.n_gain].sum() - self.value[self.n_gain :].sum())
+        net = gain - cost
+        values = [np.array([whole]), np.diag(net), net[first, second]][: K + 1]
+        worth = np.concatenate([value - self.costs[k] for k, value in enumerate(values)])
+        better = np.flatnonzero(worth > self.threshold + self.tolerance)
+        better = better[np.argsort(-worth[better], kind="stable")]
+        # of equal ones the first, which is the shortest
+        apart = better[np.diff(worth[better], prepend=np.inf) < -self.tolerance][: self.pool_value.size]
+        for p, k in enumerate(apart):
+            pair = k - 1 - n_literals
+            conjunction = [] if k == 0 else [k - 1] if pair < 0 else [first[pair], second[pair]]
+            self.pool_value[p], self.pool_size[p] = worth[k], len(conjunction)
+            self.pool_literals[p, : len(conjunction)] = conjunction
+        self.state[incumbents.N_POOL], self.state[incumbents.NODES] = apart.size, 1
+        self.is_exhausted = True
 
     def _pair_sums(self, part: slice) -> NDArray:
         """Summed values of these rows for all pairs of literals."""

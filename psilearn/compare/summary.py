@@ -33,7 +33,7 @@ def certified(model: Any) -> str:
 
 def _gap(gap: float) -> str:
     if gap < 1e-3:
-        return f"gap {gap:.0e}"
+        return f"gap {gap:.0e}" if gap > 0 else "gap 0"
     return f"gap {100 * gap:.2g}%" if gap < 0.0995 else f"gap {100 * gap:.0f}%"
 
 

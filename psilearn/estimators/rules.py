@@ -58,7 +58,8 @@ class LPBoostClassifier(RuleBooster):
     upper_bound_ : float
         Proved upper bound on the soft margin.
     gap_ : float
-        upper_bound_ - objective_. It is not divided by the soft margin, which may be 0 and is at most 1.
+        Relative gap (upper_bound_ - objective_) / max(|objective_|, eps); 0 where the difference is within the
+        tolerance on edges (twice ``tol`` for each problem), since the soft margin itself may be 0.
     status_, n_iter_, history_, results_
         Why it stopped, rounds, (seconds, objective, bound), the solver's results.
     """
@@ -86,7 +87,8 @@ class LPBoostClassifier(RuleBooster):
     def _collect(self, training: Training, fits: list, targets: list[int]) -> None:
         super()._collect(training, fits, targets)
         self.upper_bound_ = float(sum(result.upper_bound for result in self.results_))
-        self.gap_ = self.upper_bound_ - self.objective_
+        is_closed = self.upper_bound_ - self.objective_ <= 2 * self.tol * len(self.results_)
+        self.gap_ = 0.0 if is_closed else relative_gap(-self.objective_, -self.upper_bound_)
 
 
 class L0BoostClassifier(RuleBooster):

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .pieces import inner
+from .compiling import inner
 
 DEPENDENT = 1e-11
 

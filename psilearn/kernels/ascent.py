@@ -25,14 +25,15 @@ from .active_set import (
     room,
     solve_chol,
 )
-from .pieces import dual_gain, inner, slope_above, slope_below
+from .compiling import inner, roomy_inner
+from .pieces import dual_gain, slope_above, slope_below
 
 SOLVED, CUT_OFF, STALLED = 0, 1, 2
 #: A margin this close to where it should be is there (data are scaled to unit size).
 MARGIN_TOLERANCE = 1e-9
 
 
-@inner
+@roomy_inner
 def _margins(a, y, w, b, u):
     """Write the margins of all samples into u."""
     np.dot(a, w, u)

@@ -8,9 +8,11 @@ rises, relative to a cheap estimate, are remembered per sample and replace trial
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
-from .pieces import FREE, IN, LEAN, OUT, convex_value, inner, kernel, loss_value, piece_value
-from .pointers import by_pointer
+from .compiling import inner
+from .node import Model, Work, solve_node
+from .pieces import FREE, IN, LEAN, OUT, convex_value, loss_value, piece_value
 
 #: Samples tried per node, and the number of trials after which a sample's history is trusted.
 _TRIED, _TRUSTED = 8, 32
@@ -36,7 +38,7 @@ def _estimates(model, work, i):
     out_rise = max(0.0, model.cost[i] * model.cap - paid)
     in_rise = max(0.0, model.cost[i] * convex_value(max(u, model.t), model.knots, model.slopes) - paid)
     if u < model.t:
-        in_rise += 0.5 * (model.t - u) ** 2
+        in_rise += 0.5 * (model.t - u) * (model.t - u)
     return in_rise, out_rise, gap
 
 
@@ -79,14 +81,12 @@ def branching_sample(solve, model, work, trial, history, bound, target, least):
         if history[_TRIALS, c] < _TRUSTED:
             trials += 1
             in_guess, out_guess, _ = _estimates(model, work, c)
-            _copy_node(work, trial)
-            trial.state[c] = OUT
-            value, _ = solve(model, trial, target)
-            out_rise = max(0.0, min(value, target) - bound)
-            _copy_node(work, trial)
-            trial.state[c] = IN
-            value, _ = solve(model, trial, target)
-            in_rise = max(0.0, min(value, target) - bound)
+            out_rise, in_rise = 0.0, 0.0
+            for fate in range(OUT, IN - 1, -1):  # one place of call, because it compiles to much code
+                _copy_node(work, trial)
+                trial.state[c] = fate
+                value, _ = solve(model, trial, target)
+                out_rise, in_rise = in_rise, max(0.0, min(value, target) - bound)
             if bound + out_rise >= target or bound + in_rise >= target:
                 work.state[c] = IN if bound + out_rise >= target else OUT
                 return c, True, trials
@@ -101,23 +101,23 @@ def branching_sample(solve, model, work, trial, history, bound, target, least):
     return who, False, trials
 
 
-@by_pointer
-@kernel
-def squeeze(solve, model, work, trial, price, upper, bound):
+def squeeze(model: Model, work: Work, trial: Work, price: NDArray[np.float64], upper: float, bound: float) -> None:
     """Raise ``work.low`` of the free samples: how far below t can a margin be where the objective is below ``upper``?
 
     Let sample i be OUT and add s u_i to the objective of the node, s > 0 (state LEAN). A dual feasible point of that
     problem, of value D(s), proves upper > F(w, b) >= D(s) - s u_i for every better solution in which i is OUT, hence
     u_i > (D(s) - upper) / s. The best s is where the relaxed F equals ``upper``; F grows about quadratically in s, so
-    ``price`` (s per sample, updated) is corrected by a square root. For the 2-norm only.
+    ``price`` (s per sample, updated) is corrected by a square root. For the 2-norm only. Not compiled: nearly all of
+    the time goes into the nodes.
     """
     for i in range(model.y.size):
         if work.state[i] != FREE:
             continue
         for _ in range(2):
-            _copy_node(work, trial)
+            for name in ("b", "state", "low", "high", "alpha"):
+                getattr(trial, name)[:] = getattr(work, name)
             trial.state[i], trial.low[i] = LEAN, price[i]
-            value, _ = solve(model, trial, upper * (1.0 + 1e-9) + price[i] * model.t)
+            value, _ = solve_node(model, trial, upper * (1.0 + 1e-9) + price[i] * model.t)
             s = -trial.alpha[i]
             if not 0.5 * price[i] < s < 2.0 * price[i]:
                 break

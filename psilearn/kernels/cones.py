@@ -8,52 +8,49 @@ the pieces of g, for which interpolation is exact along rays whatever their leng
 cap), low the least margin in the cell, to the graph of g, which makes the convex envelope of l on [low, inf).
 """
 
-import numpy as np
-from numba import njit
+from __future__ import annotations
 
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .compiling import inner, kernel
 from .hinge_qp import solve_hinge_qp
+from .inverse import invert
 
 #: Cells that cannot be discarded are bounded to this fraction of what is missing.
 EASE = 0.1
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
-def _inverse(G):
-    """Inverse of a square matrix by Gauss-Jordan steps with row pivots; zeros if it is singular to rounding."""
-    m = G.shape[0]
-    A, B = G.copy(), np.eye(m)
-    for j in range(m):
-        best = j
-        for i in range(j + 1, m):
-            if abs(A[i, j]) > abs(A[best, j]):
-                best = i
-        if abs(A[best, j]) < 1e-13:
-            return np.zeros((m, m))
-        for l in range(m):
-            A[j, l], A[best, l] = A[best, l], A[j, l]
-            B[j, l], B[best, l] = B[best, l], B[j, l]
-        pivot = A[j, j]
-        for l in range(m):
-            A[j, l] /= pivot
-            B[j, l] /= pivot
-        for i in range(m):
-            factor = A[i, j]
-            if i != j and factor != 0.0:
-                for l in range(m):
-                    A[i, l] -= factor * A[j, l]
-                    B[i, l] -= factor * B[j, l]
-    return B
+class Cell(NamedTuple):
+    """A cell's relaxation: B with lambda = B theta, H and margins ``above`` at the vertices, the hinge programme."""
+
+    B: NDArray[np.float64]
+    edges: NDArray[np.float64]
+    H: NDArray[np.float64]
+    above: NDArray[np.float64]
+    A: NDArray[np.float64]
+    tau: NDArray[np.float64]
+    first: NDArray[np.int64]
+    c: NDArray[np.float64]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
-def frame(V, q, side, budget):
-    """Cut the cone off where P > ``budget`` or |theta| > side: scales v_1 .. v_p, returns B with lambda = B theta.
+def _make_cell(n_rows: int, n_groups: int, p: int) -> Cell:
+    """Allocate a relaxation of at most so many rows and groups, and the p + 1 sides of the cell."""
+    relaxed = np.empty((p, p)), np.empty((p, p)), np.empty((n_rows, p + 1)), np.empty((n_rows, p + 1))
+    hinges = np.empty((n_rows + p + 1, p)), np.empty(n_rows + p + 1)
+    return Cell(*relaxed, *hinges, np.empty(n_groups + p + 2, np.int64), np.empty(n_groups + p + 1))
+
+
+@inner
+def frame(V, q, side, budget, edges, B):
+    """Cut the cone off where P > ``budget`` or |theta| > side: scales v_1 .. v_p, writes B with lambda = B theta.
 
     The rays are brought to length 1, where they leave that set; then sum_j lambda_j is at most some reach in it, by
-    which they are stretched. B is zero if the cone is flat to rounding.
+    which they are stretched. B is zero if the cone is flat to rounding. ``edges`` is scratch of the shape of B.
     """
     p = q.size
-    edges = np.empty((p, p))
     budget = max(budget, 1e-300)
     for j in range(1, p + 1):
         size, length = 0.0, 0.0
@@ -64,7 +61,7 @@ def frame(V, q, side, budget):
         for l in range(p):
             V[j, l] /= length
             edges[l, j - 1] = V[j, l] / side[l]
-    B = _inverse(edges)
+    invert(edges, B)
     ball, reach = 0.0, 0.0
     for l in range(p):
         slope = 0.0
@@ -80,10 +77,9 @@ def frame(V, q, side, budget):
         for l in range(p):
             V[j + 1, l] *= reach
             B[j, l] /= max(reach, 1e-300)
-    return B
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@inner
 def _tangent_from(low, kinks, slopes, cap):
     """Steepest line from (low, cap) to the graph of g: returns (value at 0, steepness)."""
     best = 0.0
@@ -96,25 +92,22 @@ def _tangent_from(low, kinks, slopes, cap):
     return cap + best * low, best
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
-def relax(V, rows, cost, kinks, slopes, cap, floor, hinge_rows, hinge_cost):
-    """Relax the losses in a cell: returns (H, above, first, c, constant).
+@inner
+def relax(V, rows, cost, kinks, slopes, cap, floor, hinge_rows, hinge_cost, H, above, first, c):
+    """Relax the losses in a cell: returns (number of rows, number of groups, constant).
 
     Sample or hinge g pays c_g (max_r H[r]'lambda)_+ over its rows r = first[g] .. first[g + 1] - 1; ``constant`` is
-    what the samples pay that are at the cap in the whole cell. ``above`` holds the margins of the rows at the vertices,
-    ``floor`` least margins known from elsewhere.
+    what the samples pay that are at the cap in the whole cell. ``above`` receives the margins of the rows at the
+    vertices; ``floor`` are least margins known from elsewhere.
     """
     n, R, p = rows.shape
     K = kinks.size
-    H = np.empty((n * R * (K + 1) + hinge_cost.size, p + 1))
-    above = np.zeros(H.shape)
-    first = np.zeros(n + hinge_cost.size + 1, np.int64)
-    c = np.empty(n + hinge_cost.size)
     constant, g, x = 0.0, 0, 0
-    u = np.empty(p + 1)
+    first[0] = 0
     for i in range(n):
         begin, is_capped = x, False
         for r in range(R):
+            u = above[x]
             low, high, size = np.inf, -np.inf, 0.0
             for j in range(p + 1):
                 u[j] = 0.0
@@ -158,11 +151,11 @@ def relax(V, rows, cost, kinks, slopes, cap, floor, hinge_rows, hinge_cost):
         c[g] = hinge_cost[e]
         g += 1
         first[g] = x
-    return H[:x], above[:x], first[: g + 1], c[:g], constant
+    return x, g, constant
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
-def bound_at_vertices(V, H, alpha, q, theta):
+@inner
+def _bound_at_vertices(V, H, alpha, q, theta):
     """min_j P(theta) + grad P(theta)'(v_j - theta) + sum_r alpha_r H[r, j]: below the relaxed objective in the cell.
 
     Holds for every theta and every alpha >= 0 with sums of at most c_g over the groups: P lies above its tangent,
@@ -183,25 +176,24 @@ def bound_at_vertices(V, H, alpha, q, theta):
     return least
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
-def _touch(A, alpha, q, lower, upper):
-    """Where the Lagrangian at alpha is least in a box: the point at which to take the tangent of P."""
-    theta = np.zeros(q.size)
+@inner
+def _touch(A, alpha, q, lower, upper, theta):
+    """Write where the Lagrangian at alpha is least in a box: the point at which to take the tangent of P."""
     for l in range(q.size):
+        theta[l] = 0.0
         if q[l] > 0.0:
             for r in range(A.shape[0]):
                 theta[l] += alpha[r] * A[r, l]
             theta[l] = min(max(theta[l] / q[l], lower[l]), upper[l])
-    return theta
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
-def _best_split(above, alpha, weight, split):
+@inner
+def _best_split(above, alpha, weight, split, place, worth):
     """Choose the edge (j, k) on which interpolation errs most at the relaxed minimiser, and where to cut it.
 
     A row whose margin changes its sign between v_j and v_k errs in proportion to alpha_r min(|above_j| weight_j,
     |above_k| weight_k). The cut is at the weighted median of the places where the margins pass 0, not too near an end.
-    Writes (j, k, share of v_j); j < 0 if there is no such edge.
+    Writes (j, k, share of v_j); j < 0 if there is no such edge. ``place`` and ``worth`` are scratch.
     """
     m = weight.size
     most = 0.0
@@ -219,7 +211,7 @@ def _best_split(above, alpha, weight, split):
     if split[0] < 0.0:
         return
     j, k = int(split[0]), int(split[1])
-    place, worth, count = np.empty(above.shape[0]), np.empty(above.shape[0]), 0
+    count = 0
     for r in range(above.shape[0]):
         a, b = above[r, j], above[r, k]
         if a * b < 0.0:
@@ -242,7 +234,7 @@ def _best_split(above, alpha, weight, split):
             split[2] = place[index]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _objective(rows, cost, kinks, slopes, cap, hinge_rows, hinge_cost, q, theta):
     """The objective itself at theta."""
     total = 0.0
@@ -267,51 +259,53 @@ def _objective(rows, cost, kinks, slopes, cap, hinge_rows, hinge_cost, q, theta)
     return total
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
-def prepare(V, rows, cost, kinks, slopes, cap, floor, hinge_rows, hinge_cost, q, side, budget):
-    """Scale a cell and write its relaxation as a hinge programme in theta: (B, H, above, constant, programme).
+@kernel
+def prepare(V, rows, cost, kinks, slopes, cap, floor, hinge_rows, hinge_cost, q, side, budget, cell):
+    """Scale a cell and write its relaxation as a hinge programme in theta: returns (rows, groups, constant).
 
-    B is that of :func:`frame`, H, ``above`` and ``constant`` those of :func:`relax`; the programme is (A, tau, first,
-    c) of :mod:`.hinge_qp` with lambda_j >= 0 and sum_j lambda_j <= 1 as its last p + 1 rows.
+    The numbers are those of :func:`relax`. The programme has p + 1 more rows and groups: lambda_j >= 0 and sum_j
+    lambda_j <= 1.
     """
-    p = q.size
-    B = frame(V, q, side, budget)
-    H, above, first, c, constant = relax(V, rows, cost, kinks, slopes, cap, floor, hinge_rows, hinge_cost)
-    n_rows, n_groups = H.shape[0], c.size
-    A, tau = np.zeros((n_rows + p + 1, p)), np.zeros(n_rows + p + 1)
+    p, A, tau, B, H = q.size, cell.A, cell.tau, cell.B, cell.H
+    frame(V, q, side, budget, cell.edges, B)
+    n_rows, n_groups, constant = relax(
+        V, rows, cost, kinks, slopes, cap, floor, hinge_rows, hinge_cost, H, cell.above, cell.first, cell.c
+    )
     for r in range(n_rows):
         tau[r] = H[r, 0]
-        for j in range(p):
-            for l in range(p):
+        for l in range(p):
+            A[r, l] = 0.0
+            for j in range(p):
                 A[r, l] -= (H[r, j + 1] - H[r, 0]) * B[j, l]
-    every, price = np.empty(n_groups + p + 2, np.int64), np.empty(n_groups + p + 1)
-    for g in range(n_groups):
-        every[g] = first[g]
-        price[g] = c[g]
-    every[n_groups] = n_rows
-    tau[n_rows + p] = -1.0
+    for l in range(p):
+        A[n_rows + p, l] = 0.0
     for j in range(p + 1):
-        every[n_groups + j + 1] = n_rows + j + 1
-        price[n_groups + j] = np.inf
+        tau[n_rows + j] = 0.0 if j < p else -1.0
+        cell.first[n_groups + j + 1] = n_rows + j + 1
+        cell.c[n_groups + j] = np.inf
         for l in range(p):
             if j < p:
                 A[n_rows + j, l] = B[j, l]
                 A[n_rows + p, l] -= B[j, l]
-    return B, H, above, constant, (A, tau, every, price)
+    return n_rows, n_groups, constant
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
-def conclude(V, B, H, above, A, alpha, q, lower, upper, theta, least, split):
-    """Return the bound that the multipliers prove and choose the split; rays weigh at least ``least`` in that."""
+@kernel
+def conclude(V, B, H, above, A, alpha, q, lower, upper, theta, least, split, weight, place, worth):
+    """Return the bound that the multipliers prove and choose the split; rays weigh at least ``least`` in that.
+
+    The last three arguments are scratch.
+    """
     p = q.size
-    bound = bound_at_vertices(V, H, alpha, q, _touch(A, alpha, q, lower, upper))
-    weight = np.empty(p + 1)
+    touch = weight[:p]
+    _touch(A, alpha, q, lower, upper, touch)
+    bound = _bound_at_vertices(V, H, alpha, q, touch)
     for j in range(p):
         weight[j + 1] = 0.0
         for l in range(p):
             weight[j + 1] += B[j, l] * theta[l]
         weight[j + 1] = max(weight[j + 1], least)
-    _best_split(above, alpha, weight, split)
+    _best_split(above, alpha, weight, split, place, worth)
     return bound
 
 
@@ -320,23 +314,28 @@ def bound_cell(V, data, floor, hinges, q, side, budget, cutoff, tol, split):
 
     ``tol`` is the absolute accuracy of the relaxed problem, ``cutoff`` the bound at which the cell can be discarded.
     Returns (bound, theta, objective at theta), theta the relaxed minimiser, None if the cell can be discarded or is
-    flat to rounding (bound -inf); ``split`` receives what :func:`_best_split` says. The steps are compiled one by one:
-    together they would take twice as long to compile.
+    flat to rounding (bound -inf); ``split`` receives what :func:`_best_split` says.
     """
     split[0] = -1.0
     rows, cost, kinks, slopes, cap = data
-    B, H, above, constant, (A, tau, first, c) = prepare(
-        V, rows, cost, kinks, slopes, cap, floor, hinges[0], hinges[1], q, side, budget
+    n, n_rivals, p = rows.shape
+    cell = _make_cell(n * n_rivals * (kinks.size + 1) + hinges[1].size, n + hinges[1].size, p)
+    n_rows, n_groups, constant = prepare(
+        V, rows, cost, kinks, slopes, cap, floor, hinges[0], hinges[1], q, side, budget, cell
     )
+    B, H, above = cell.B, cell.H[:n_rows], cell.above[:n_rows]
+    A, tau = cell.A[: n_rows + p + 1], cell.tau[: n_rows + p + 1]
+    first, c = cell.first[: n_groups + p + 2], cell.c[: n_groups + p + 1]
     if constant >= cutoff or not B.any():
         return (constant if constant >= cutoff else -np.inf), None, np.inf
     lower, upper, bound = V.min(axis=0), V.max(axis=0), -np.inf
     for ease, least in ((EASE, 0.0), (0.0, 1e-3)):  # roughly, and in earnest if that shows no place to split
         theta = V.sum(axis=0) / V.shape[0]
         _, alpha = solve_hinge_qp(
-            A, tau, first, c, np.zeros(q.size), q, lower, upper, theta, 0.0, tol, cutoff - constant, ease
+            A, tau, first, c, np.zeros(p), q, lower, upper, theta, 0.0, tol, cutoff - constant, ease
         )
-        proved = conclude(V, B, H, above, A, alpha, q, lower, upper, theta, least, split)
+        scratch = np.empty(p + 1), np.empty(n_rows), np.empty(n_rows)
+        proved = conclude(V, B, H, above, A, alpha, q, lower, upper, theta, least, split, *scratch)
         bound = max(bound, constant + proved)
         if bound >= cutoff:
             return bound, None, np.inf

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from .compiling import kernel
 from .lifted import ABSENT, WATCHED, copy_spot, descend, lift, remove
-from .pieces import FREE, kernel
+from .pieces import FREE
 from .violations import offer_point
 
 _PATIENCE = 2

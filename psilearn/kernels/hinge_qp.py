@@ -7,22 +7,44 @@ A group is one kink of one sample's loss with a row per rival class, one absolut
 constraint. Its rows are ``first[g] .. first[g + 1] - 1``.
 """
 
+from __future__ import annotations
+
+from typing import NamedTuple
+
 import numpy as np
-from numba import njit
+from numpy.typing import NDArray
+
+from .compiling import inner, kernel, roomy_inner, roomy_kernel
 
 _MAX_STEPS = 60
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
-def dual_value(A, tau, alpha, lin, q, lower, upper):
+class Scratch(NamedTuple):
+    """Memory of the method: vectors over the rows, over the groups and over theta, and two matrices."""
+
+    by_row: NDArray[np.float64]
+    by_group: NDArray[np.float64]
+    vectors: NDArray[np.float64]
+    pooled: NDArray[np.float64]
+    H: NDArray[np.float64]
+
+
+@roomy_inner
+def make_scratch(n_rows, n_groups, p):
+    """Allocate the memory for a programme of this size."""
+    by_row, by_group, vectors = np.empty((6, n_rows)), np.empty((4, n_groups)), np.empty((2, p))
+    return Scratch(by_row, by_group, vectors, np.empty((n_groups, p)), np.empty((p, p)))
+
+
+@inner
+def dual_value(A, tau, alpha, lin, q, lower, upper, v):
     """Value of the Lagrangian dual at alpha >= 0 with sum_{r in g} alpha_r <= c_g, minimised over a box.
 
     D(alpha) = sum_r alpha_r tau_r + sum_l min_{lower_l <= theta_l <= upper_l} 1/2 q_l theta_l^2 - v_l theta_l,
-    v = A'alpha - lin. Weak duality makes it a lower bound for every theta in the box, converged or not.
+    v = A'alpha - lin (scratch). Weak duality makes it a lower bound for every theta in the box, converged or not.
     """
     gain = 0.0
     size = 0.0
-    v = np.empty(lin.size)
     for l in range(lin.size):
         v[l] = -lin[l]
     for r in range(A.shape[0]):
@@ -41,7 +63,7 @@ def dual_value(A, tau, alpha, lin, q, lower, upper):
     return gain - 1e-13 * size
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@inner
 def primal_value(A, tau, first, c, lin, q, theta):
     """Objective at theta with the best xi (hard constraints are not priced)."""
     total = 0.0
@@ -60,7 +82,7 @@ def primal_value(A, tau, first, c, lin, q, theta):
     return total
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@inner
 def _factor(A, first, c, q, alpha, s, xi, beta, pooled, H):
     """Cholesky factor of the Newton system, small pivots lifted; also writes pooled_g = sum_r d_r a_r."""
     p = q.size
@@ -102,7 +124,7 @@ def _factor(A, first, c, q, alpha, s, xi, beta, pooled, H):
             H[i, j] = t / d
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@inner
 def _direction(A, first, c, H, pooled, alpha, s, xi, beta, gap, residual, target_r, target_g, dtheta, dalpha, ds, dxi):
     """Newton step towards s_r alpha_r = target_r, xi_g beta_g = target_g; gap_r is how far s_r is from its row."""
     p = residual.size
@@ -148,7 +170,7 @@ def _direction(A, first, c, H, pooled, alpha, s, xi, beta, gap, residual, target
             dalpha[r] = target_r[r] / s[r] - alpha[r] - alpha[r] / s[r] * ds[r]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@inner
 def _step_lengths(first, c, alpha, s, xi, beta, dalpha, ds, dxi):
     """Largest primal and dual steps in (0, 1] that keep everything positive."""
     primal = 1.0
@@ -169,7 +191,7 @@ def _step_lengths(first, c, alpha, s, xi, beta, dalpha, ds, dxi):
     return primal, dual
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@inner
 def _aim(first, c, alpha, s, xi, beta, dalpha, ds, dxi, primal, dual, mu, count, target_r, target_g):
     """Write the targets of the corrector: what the predictor would reach, cubed, and its second-order error."""
     affine = 0.0
@@ -180,7 +202,8 @@ def _aim(first, c, alpha, s, xi, beta, dalpha, ds, dxi, primal, dual, mu, count,
             dbeta -= dalpha[r]
         if c[g] != np.inf:
             affine += (xi[g] + primal * dxi[g]) * (beta[g] + dual * dbeta)
-    sigma = (affine / max(count, 1) / mu) ** 3 if mu > 0.0 else 0.0
+    ratio = affine / max(count, 1) / mu if mu > 0.0 else 0.0
+    sigma = ratio * ratio * ratio
     for g in range(first.size - 1):
         dbeta = 0.0
         for r in range(first[g], first[g + 1]):
@@ -189,22 +212,26 @@ def _aim(first, c, alpha, s, xi, beta, dalpha, ds, dxi, primal, dual, mu, count,
         target_g[g] = sigma * mu - dxi[g] * dbeta
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
-def solve_hinge_qp(A, tau, first, c, lin, q, lower, upper, theta, tol, slack, cutoff, ease):
+@kernel
+def minimise(A, tau, first, c, lin, q, lower, upper, theta, tol, slack, cutoff, ease, best_alpha, scratch):
     """Minimise by Mehrotra's predictor-corrector method, starting near ``theta`` (overwritten).
 
     Stops when the gap between primal value and dual bound is at most ``tol * |value| + slack`` and hard constraints
     hold to 1e-8, or when the bound exceeds ``cutoff``. What has a value below a finite cutoff will not be discarded, so
-    the gap may then be ``ease`` times the distance between the two. Returns (bound, alpha); the bound is that of
-    :func:`dual_value` at the returned alpha.
+    the gap may then be ``ease`` times the distance between the two. Returns the bound, that of :func:`dual_value` at
+    ``best_alpha``, which is written.
     """
     n_rows, n_groups, p = A.shape[0], first.size - 1, q.size
-    alpha = np.empty(n_rows)
-    s = np.empty(n_rows)
-    xi = np.zeros(n_groups)
-    beta = np.ones(n_groups)
-    hard_price = 1.0
+    by_row, by_group, H, pooled = scratch.by_row, scratch.by_group, scratch.H, scratch.pooled
+    alpha, s, dalpha, ds, target_r, gap = by_row[0], by_row[1], by_row[2], by_row[3], by_row[4], by_row[5]
+    xi, beta, dxi, target_g = by_group[0], by_group[1], by_group[2], by_group[3]
+    dtheta, residual = scratch.vectors[0], scratch.vectors[1]
+    hard_price, best = 1.0, -np.inf
+    for r in range(n_rows):
+        best_alpha[r] = 0.0
     for g in range(n_groups):
+        xi[g] = 0.0
+        beta[g] = 1.0
         if c[g] != np.inf:
             hard_price = max(hard_price, c[g])
     for g in range(n_groups):
@@ -222,12 +249,8 @@ def solve_hinge_qp(A, tau, first, c, lin, q, lower, upper, theta, tol, slack, cu
         for r in range(first[g], first[g + 1]):
             s[r] = max(s[r], 1.0) if c[g] == np.inf else s[r] + xi[g]
             alpha[r] = 0.5 * price / width
-    dtheta, dalpha, ds, dxi = np.empty(p), np.empty(n_rows), np.empty(n_rows), np.empty(n_groups)
-    target_r, target_g, gap = np.empty(n_rows), np.empty(n_groups), np.empty(n_rows)
-    best, best_alpha = -np.inf, np.zeros(n_rows)
-    residual, H, pooled = np.empty(p), np.empty((p, p)), np.empty((n_groups, p))
     for _ in range(_MAX_STEPS):
-        bound = dual_value(A, tau, alpha, lin, q, lower, upper)
+        bound = dual_value(A, tau, alpha, lin, q, lower, upper, dtheta)
         if bound > best:
             best = bound
             for r in range(n_rows):
@@ -291,10 +314,16 @@ def solve_hinge_qp(A, tau, first, c, lin, q, lower, upper, theta, tol, slack, cu
                     beta[g] = 1e-12 * c[g]
             for r in range(first[g], first[g + 1]):
                 s[r] += primal * ds[r]
-    return best, best_alpha
+    return best
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+def solve_hinge_qp(A, tau, first, c, lin, q, lower, upper, theta, tol, slack, cutoff, ease):
+    """Allocate and call :func:`minimise`; returns (bound, alpha)."""
+    alpha, scratch = np.empty(tau.size), make_scratch.py_func(tau.size, c.size, q.size)
+    return minimise(A, tau, first, c, lin, q, lower, upper, theta, tol, slack, cutoff, ease, alpha, scratch), alpha
+
+
+@roomy_kernel
 def assemble(rows, kinks, coef, floor, extra_rows, extra_tau, extra_cost):
     """Write a convex node as groups of rows: returns (A, tau, first, c).
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from .compiling import inner, roomy_kernel
 
 #: Places of the integers in ``state``.
 DEPTH, N_POOL, NODES, N_ALLOWED, IS_FRESH = range(5)
 
 
-@njit(cache=True, nogil=True)
+@inner
 def literal_gains(literals, value, rows, n_gain, out):
     """Write into ``out`` (2N) the gain of the listed point rows that satisfy each literal; return their total gain."""
     N = literals.shape[1] // 2
@@ -27,7 +28,7 @@ def literal_gains(literals, value, rows, n_gain, out):
     return total
 
 
-@njit(cache=True, nogil=True)
+@inner
 def filter_rows(column, rows, n_gain, n_cost, out):
     """Copy the rows whose entry in ``column`` is 1; return the two new counts."""
     g = 0
@@ -41,13 +42,13 @@ def filter_rows(column, rows, n_gain, n_cost, out):
     return g, c - g
 
 
-@njit(cache=True, nogil=True)
+@inner
 def rank_value(pool_value, n_pool, rank, threshold):
     """Return the value to beat for a place among the ``rank`` best."""
     return max(threshold, pool_value[rank - 1]) if n_pool >= rank else threshold
 
 
-@njit(cache=True, nogil=True)
+@inner
 def offer(pool_value, pool_size, pool_literals, n_pool, value, conjunction, size, threshold, tolerance):
     """Insert a conjunction of ``size`` literals into the sorted pool unless it is too small or there already.
 
@@ -73,7 +74,7 @@ def offer(pool_value, pool_size, pool_literals, n_pool, value, conjunction, size
     return min(n_pool + 1, capacity)
 
 
-@njit(cache=True, nogil=True)
+@roomy_kernel
 def dive(
     literals, columns, value, n_gain, order_cost, width, threshold, tolerance,
     rows, pool_value, pool_size, pool_literals, state,

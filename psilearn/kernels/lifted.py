@@ -13,17 +13,13 @@ to the first row in the way, which becomes a member; at the optimum a member wit
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
-from .pieces import inner
+from .compiling import inner
 
-#: For functions that call the descent: merged into their callers, because every function that LLVM compiles on its own
-#: compiles all it calls once more.
-merged: Any = njit(inline="always", error_model="numpy")
 #: Roles of a sample: it may become tight, it is a member, it is left out.
 WATCHED, TIGHT, ABSENT = 0, 1, 2
 #: A point that misses a row by more than this is no solution (data have unit size).
@@ -253,7 +249,7 @@ def _worst_member(lifted, spot):
     return who
 
 
-@merged
+@inner
 def settle(lifted, spot):
     """Go to the optimum over the members, whatever is in the way: where an optimal point's members are known."""
     measure(lifted, spot)

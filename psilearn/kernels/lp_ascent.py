@@ -20,7 +20,9 @@ from numpy.typing import NDArray
 
 from .active_set import Terms, clear, copy
 from .ascent import CUT_OFF, MARGIN_TOLERANCE, SOLVED, STALLED
-from .pieces import dual_gain, inner, slope_above, slope_below
+from .compiling import inner, roomy_inner
+from .inverse import invert
+from .pieces import dual_gain, slope_above, slope_below
 
 _REFRESH = 40
 _PENALTY = 1e7
@@ -34,6 +36,7 @@ class Tableau(NamedTuple):
     piece: NDArray[np.int64]
     place: NDArray[np.int64]
     inverse: NDArray[np.float64]
+    basic: NDArray[np.float64]
     theta: NDArray[np.float64]
     step: NDArray[np.float64]
     margins: NDArray[np.float64]
@@ -48,9 +51,10 @@ def make_tableau(a: NDArray[np.float64], y: NDArray[np.float64]) -> Tableau:
     rows = np.zeros((n + m, m))
     rows[:n, :d], rows[:n, d] = a, y
     rows[n:, :] = np.eye(m)
-    whole, vectors = np.full(n + m, -1, np.int64), (np.zeros(m), np.zeros(m))
+    whole, square = np.full(n + m, -1, np.int64), (np.zeros((m, m)), np.zeros((m, m)))
     members = np.zeros(m, np.int64), np.zeros(m, np.int64)
-    return Tableau(rows, *members, whole, np.zeros((m, m)), *vectors, *(np.zeros(n + m) for _ in range(3)))
+    vectors = np.zeros(m), np.zeros(m), np.zeros(n + m), np.zeros(n + m), np.zeros(n + m)
+    return Tableau(rows, *members, whole, *square, *vectors)
 
 
 def make_terms(n: int, d: int, n_hinges: int) -> Terms:
@@ -136,13 +140,10 @@ def _load(alpha, terms, tab):
 @inner
 def _refresh(tab):
     m = tab.theta.size
-    matrix = np.empty((m, m))
     for r in range(m):
         for c in range(m):
-            matrix[r, c] = tab.rows[tab.members[r], c]
-    fresh = np.linalg.inv(matrix)
-    for r in range(m):
-        copy(fresh[r], tab.inverse[r])
+            tab.basic[r, c] = tab.rows[tab.members[r], c]
+    invert(tab.basic, tab.inverse)
 
 
 @inner
@@ -191,11 +192,17 @@ def lp_dual_value(alpha, terms, tab):
     return total
 
 
+@roomy_inner
+def _set_margins(tab):
+    """Write the margins of all terms."""
+    np.dot(tab.rows, tab.theta, tab.margins)
+
+
 @inner
 def _most_violated(alpha, terms, tab):
     """Margins of all terms, and (term, direction): who moves next; the number of terms if nobody."""
     count = alpha.size
-    np.dot(tab.rows, tab.theta, tab.margins)
+    _set_margins(tab)
     worst, who, sign = MARGIN_TOLERANCE, count, 1.0
     for k in range(count - 1):
         if tab.place[k] >= 0:
@@ -326,7 +333,7 @@ def lp_ascend(alpha, w, b, u, terms, tab, cutoff, max_pivots):
         value = lp_dual_value(full, terms, tab)
         flag = STALLED
     _set_theta(terms, tab)
-    np.dot(tab.rows, tab.theta, tab.margins)
+    _set_margins(tab)
     for i in range(n):
         alpha[i] = full[i]
         u[i] = tab.margins[i]

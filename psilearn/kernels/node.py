@@ -23,8 +23,9 @@ from numpy.typing import NDArray
 
 from .active_set import Basis, Terms, dot
 from .ascent import ascend
+from .compiling import inner, shared_kernel
 from .lp_ascent import Tableau, lp_ascend
-from .pieces import FREE, IN, OUT, dual_gain, fill_piece, inner, kernel
+from .pieces import FREE, IN, OUT, dual_gain, fill_piece
 
 
 class Model(NamedTuple):
@@ -101,7 +102,7 @@ def _anchor_l2(basis, model, work, i, r):
     rise, fall = work.alpha[j] - work.terms.vert[j, k], work.terms.vert[j, k + 1] - work.alpha[j]
     if model.y[i] != model.y[j]:
         rise, fall = fall, rise
-    return model.dist[i, j] ** 2, rise, fall
+    return model.dist[i, j] * model.dist[i, j], rise, fall
 
 
 def _anchor_l1(basis, model, work, i, r):
@@ -132,7 +133,7 @@ def _typed_anchor(basis, model, work, i, r):
     return _anchor_l2 if basis.instance_class is Basis else _anchor_l1
 
 
-@kernel
+@shared_kernel
 def solve_l2(model, work, cutoff):
     """Write the terms of the node at hand and solve it, 2-norm."""
     fill_terms(model, work)
@@ -140,7 +141,7 @@ def solve_l2(model, work, cutoff):
     return ascend(model.a, model.y, work.alpha, work.w, work.b, work.u, work.terms, work.basis, cutoff, limit)
 
 
-@kernel
+@shared_kernel
 def solve_l1(model, work, cutoff):
     """Write the terms of the node at hand and solve it, 1-norm."""
     fill_terms(model, work)

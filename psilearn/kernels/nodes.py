@@ -7,9 +7,9 @@ to a box. Both bound the margins, and the loss of a free sample is replaced by i
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
-from .hinge_qp import assemble, solve_hinge_qp
+from .compiling import inner, kernel, roomy_inner, roomy_kernel
+from .hinge_qp import assemble, make_scratch, minimise
 
 
 class Samples(NamedTuple):
@@ -31,7 +31,7 @@ class Samples(NamedTuple):
     is_l1: bool
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@inner
 def _g(u, kinks, slopes):
     total = 0.0
     for m in range(kinks.size):
@@ -40,7 +40,7 @@ def _g(u, kinks, slopes):
     return total
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@inner
 def margin_range(rows, i, lower, upper):
     """Range of u_i = min_r rows[i, r]'theta over the box."""
     low = np.inf
@@ -56,7 +56,7 @@ def margin_range(rows, i, lower, upper):
     return low, high
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@inner
 def margin_floor(data, state, budget, spent, centre, room, i):
     """Least margin sample i can have *at the cap* where the objective is <= ``budget`` and the states hold.
 
@@ -94,7 +94,7 @@ def margin_floor(data, state, budget, spent, centre, room, i):
     return -np.inf if spent <= budget else data.t - drop
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@inner
 def envelope(low, high, kinks, slopes, t, cap, price, out_kinks, out_coef, i):
     """Convex envelope, on low <= u <= high with low < t <= high, of g for u >= t and cap below.
 
@@ -129,7 +129,7 @@ def envelope(low, high, kinks, slopes, t, cap, price, out_kinks, out_coef, i):
     return 0.0
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@roomy_inner
 def relax(data, lower, upper, state, budget, centre, room):
     """Decide what box and budget decide (``state`` is updated) and relax the rest.
 
@@ -181,7 +181,7 @@ def relax(data, lower, upper, state, budget, centre, room):
     return node_kinks, node_coef, floor, constant, cheap
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@roomy_kernel
 def envelopes(low, cost, kinks, slopes, t, cap):
     """Kinks and coefficients, each (n, K + 1), of the convex envelopes of cost_i times the loss on [low_i, inf)."""
     n, K = low.size, kinks.size
@@ -196,7 +196,7 @@ def envelopes(low, cost, kinks, slopes, t, cap):
     return node_kinks, node_coef
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def lowest_margins(points, alive, top, rows, low):
     """Raise ``low`` to the least margins over the live vertices (t, theta): exact over their convex hull."""
     n, n_rivals, p = rows.shape
@@ -212,7 +212,7 @@ def lowest_margins(points, alive, top, rows, low):
         low[i] = max(low[i], least - 1e-9 * (1.0 + abs(least)))
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@roomy_inner
 def _box_rows(lower, upper, extra_rows, extra_cost):
     """The further hinges followed by the sides of the box as hard constraints."""
     p, extra = lower.size, extra_cost.size
@@ -231,7 +231,7 @@ def _box_rows(lower, upper, extra_rows, extra_cost):
     return rows, tau, cost
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@roomy_inner
 def _shrink(A, tau, alpha, q, lower, upper, constant, budget, centre):
     """Tighten the box by strong convexity; writes the centre of the ball and returns the dual value D.
 
@@ -261,7 +261,7 @@ def _shrink(A, tau, alpha, q, lower, upper, constant, budget, centre):
     return D
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@roomy_kernel
 def bound_node(data, lower, upper, state, budget, cutoff, tol, centre, dual, theta, violation):
     """Bound a node from below; tightens ``lower``, ``upper``, ``state`` and the ball (``centre``, ``dual``) in place.
 
@@ -287,8 +287,9 @@ def bound_node(data, lower, upper, state, budget, cutoff, tol, centre, dual, the
             return bound
         further, further_tau, further_cost = _box_rows(lower, upper, data.extra_rows, data.extra_cost)
         A, tau, first, c = assemble(data.rows, node_kinks, node_coef, floor, further, further_tau, further_cost)
-        value, alpha = solve_hinge_qp(
-            A, tau, first, c, np.zeros(p), data.q, lower, upper, theta, 0.0, tol, cutoff - constant, 0.0
+        alpha, scratch = np.empty(tau.size), make_scratch(tau.size, c.size, p)
+        value = minimise(
+            A, tau, first, c, np.zeros(p), data.q, lower, upper, theta, 0.0, tol, cutoff - constant, 0.0, alpha, scratch
         )
         bound = max(bound, value + constant)
         if bound >= cutoff:

@@ -16,8 +16,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .lifted import ABSENT, WATCHED, append, copy_spot, descend, forget_members, merged, proved_value, remove
-from .pieces import inner
+from .compiling import inner
+from .lifted import ABSENT, WATCHED, append, copy_spot, descend, forget_members, proved_value, remove
 
 #: Worths are stored in single precision, rounded down by this part.
 _SHAVE = 1.0 - 1e-6
@@ -118,7 +118,7 @@ def _withdraw(spot, packing):
             spot.role[i] = ABSENT
 
 
-@merged
+@inner
 def extend(price, lifted, spot, second, packing, n_sets, ceiling):
     """Add sets from the samples of no set while that lifts the bound; returns the number of sets."""
     copy_spot(spot, second)
@@ -151,7 +151,7 @@ def keep(price, spot, packing, n_sets, paid, target, ceiling):
     return new
 
 
-@merged
+@inner
 def _bring_in(lifted, spot, i):
     """Watch one more sample and make the point feasible for it by raising s."""
     last = spot.x.size - 1
@@ -166,18 +166,18 @@ def _bring_in(lifted, spot, i):
         append(lifted, spot, i)
 
 
-@merged
-def pack_around(price, lifted, spot, second, third, packing, is_rare, offset, ceiling):
-    """Pack sets that each hold one of the ``is_rare`` samples while the others stay away, then whatever else there is.
+@inner
+def pack_around(price, lifted, spot, second, third, packing, u, low, offset, ceiling):
+    """Pack sets that each hold one sample with u < ``low`` while the others stay away, then whatever else there is.
 
-    The incumbent's violated samples are rare: each conflict needs one, and a packing should not waste them. ``spot`` is
-    an optimal point that leaves nothing out. Returns the number of sets.
+    With the incumbent's margins u these are its violated samples: each conflict needs one, so a packing should not
+    waste them. ``spot`` is an optimal point that leaves nothing out. Returns the number of sets.
     """
     n, n_sets, count = price.size, 0, 0
     copy_spot(spot, second)
     for i in range(n):
         packing.label[i] = 0
-        if is_rare[i] and not packing.kept[i]:
+        if u[i] < low and not packing.kept[i]:
             packing.queue[count] = i
             packing.label[i] = 255  # away for the moment
             count += 1
@@ -204,7 +204,7 @@ def pack_around(price, lifted, spot, second, third, packing, is_rare, offset, ce
     return extend(price, lifted, spot, second, packing, n_sets, ceiling)
 
 
-@merged
+@inner
 def repack(price, lifted, spot, second, packing, n_sets, ceiling):
     """Pack anew and keep the better packing; returns the number of sets."""
     old = packing_bound(packing, n_sets, -1, ceiling)

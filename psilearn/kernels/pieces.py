@@ -8,16 +8,11 @@ constraints on u.
 
 from __future__ import annotations
 
-from functools import partial
-from typing import Any
-
 import numpy as np
-from numba import njit
+
+from .compiling import inner
 
 FREE, IN, OUT, GONE, TOP, LEAN = 0, 1, 2, 3, 4, 5
-#: For functions that only kernels call: no wrapper for Python, which would double the time to compile.
-inner: Any = partial(njit, cache=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)()
-kernel = njit(cache=True, error_model="numpy", nogil=True)
 
 
 @inner
@@ -30,7 +25,7 @@ def convex_value(u, knots, slopes):
     return total
 
 
-@kernel
+@inner
 def loss_value(u, knots, slopes, t, cap, slack):
     """Evaluate the loss; a margin less than ``slack`` below t counts as t."""
     if u < t - slack:

@@ -40,15 +40,15 @@ earlier or a pruned branch: the node is pruned.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from .compiling import inner, roomy_inner, roomy_kernel
 from .incumbents import DEPTH, IS_FRESH, N_ALLOWED, N_POOL, NODES, filter_rows, literal_gains, offer, rank_value
 
 #: With at most so many literals left, what each of them removes of the cost is computed, too.
 FEW = 3
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _weigh(column, value, rows, start, stop, answer, limit):
     """Weight of the listed rows whose entry in ``column`` is ``answer``; a part of it if above ``limit``."""
     total = 0.0
@@ -61,7 +61,7 @@ def _weigh(column, value, rows, start, stop, answer, limit):
     return total
 
 
-@njit(cache=True, nogil=True)
+@roomy_inner
 def _close(literals, gain, total, rows, n_gain, n_cost, inside, allowed, n_allowed, tolerance):
     """Add the literals that cost no gain; return (cost rows left, literals allowed, whether the node is dominated)."""
     is_allowed = np.zeros(gain.size, np.bool_)
@@ -87,7 +87,7 @@ def _close(literals, gain, total, rows, n_gain, n_cost, inside, allowed, n_allow
     return n_cost, left, False
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _sort_descending(key, item, n):
     """Sort the first n of both arrays by descending key (Shell's sort; the lists of a child are nearly sorted)."""
     gap = 1
@@ -107,7 +107,7 @@ def _sort_descending(key, item, n):
         gap //= 3
 
 
-@njit(cache=True, nogil=True)
+@roomy_inner
 def _branch(
     literals, columns, value, rows, n_gain, n_cost, gain, total, spent, later_cost, floor, left,
     allowed, n_allowed, cand, cand_bound,
@@ -147,7 +147,7 @@ def _branch(
     if 2 <= left <= FEW:
         removed = np.zeros(left - 1)
         for t in range(n - 1, -1, -1):
-            mine = _weigh(columns[cand[t]], value, rows, n_gain, n_gain + n_cost, np.int64(0), np.inf)
+            mine = _weigh(columns[cand[t]], value, rows, n_gain, n_gain + n_cost, 0, np.inf)
             remains = spent - mine
             least = 0
             for q in range(left - 1):
@@ -158,7 +158,7 @@ def _branch(
     return n
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _third(pair_gain, first, second, candidates, n, conflict, need, allowed):
     """Write the literals that may follow two others without the gain falling to ``need``; return their number.
 
@@ -178,7 +178,7 @@ def _third(pair_gain, first, second, candidates, n, conflict, need, allowed):
     return m
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _finish(
     columns, value, rows, n_gain, n_cost, gain, conjunction, size, allowed, n_allowed, order_cost, rank, threshold,
     tolerance, pool_value, pool_size, pool_literals, state,
@@ -191,7 +191,7 @@ def _finish(
             continue
         state[NODES] += 1
         spare = worth - rank_value(pool_value, state[N_POOL], pool_value.size, threshold)
-        cost = _weigh(columns[allowed[q]], value, rows, n_gain, n_rows, np.int64(1), spare)
+        cost = _weigh(columns[allowed[q]], value, rows, n_gain, n_rows, 1, spare)
         if cost < spare:
             conjunction[size - 1] = allowed[q]
             state[N_POOL] = offer(
@@ -200,7 +200,7 @@ def _finish(
             )  # fmt: skip
 
 
-@njit(cache=True, nogil=True)
+@roomy_kernel
 def advance(
     literals, columns, value, conflict, pair_gain, pair_cost, order_cost, later_cost, closes, rank, threshold,
     tolerance, budget,
@@ -217,8 +217,6 @@ def advance(
     K = order_cost.size - 1
     gain = np.empty(n_literals)
     conjunction = np.empty(n_literals, np.int32)
-    # of a type: a literal 0 as argument would be compiled apart
-    zero = np.int64(0)
     capacity = pool_value.size
     tabled = pair_gain.size > 0
     stop = state[NODES] + budget
@@ -269,7 +267,7 @@ def advance(
             elif not known or depth == 2:
                 slack = total - later_cost[depth + 1] - floor
                 for q in range(n_allowed):
-                    gain[allowed[q]] = total - _weigh(columns[allowed[q]], value, rows[depth], zero, g, zero, slack)
+                    gain[allowed[q]] = total - _weigh(columns[allowed[q]], value, rows[depth], 0, g, 0, slack)
             if not dominated:
                 if not known:
                     for a in range(g, g + c):

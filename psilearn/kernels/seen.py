@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .pieces import inner, kernel
+from .compiling import inner, kernel
 
 
 class Seen(NamedTuple):

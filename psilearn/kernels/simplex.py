@@ -70,4 +70,5 @@ def respond_k_class(F, R0, y, prices, delta, knots, R, free):
         R[i, yi] = s
         free[i, yi] = inside
         if not inside and s > 0.0:  # s lies at a kink; rounding of F/delta must not move it away
-            R[i] *= rest / s
+            for j in range(k):
+                R[i, j] *= rest / s

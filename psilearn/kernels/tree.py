@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 from .active_set import clear, copy
 from .ascent import CUT_OFF
 from .branching import branching_sample
+from .compiling import inner, kernel
 from .node import Model, Work, penalty, solve_node, tighten
-from .pieces import FREE, GONE, IN, OUT, TOP, convex_value, inner, kernel, loss_value, top_margin
+from .pieces import FREE, GONE, IN, OUT, TOP, convex_value, loss_value, top_margin
 from .pointers import by_pointer
 
 #: Part of the incumbent value that rounding errors of a bound never reach.
@@ -51,7 +52,7 @@ class Best(NamedTuple):
     floor: NDArray[np.float64]
 
 
-@kernel
+@inner
 def push(pool, bound):
     """Open a node and return its slot; the caller fills it."""
     slot = pool.spare[pool.sizes[1] - 1]
@@ -117,8 +118,8 @@ def _open_node(pool, bound, work):
         pool.high[slot, i] = work.high[i]
 
 
-@kernel
-def true_value(model, w, u):
+@inner
+def _true_value(model, w, u):
     """Evaluate the objective at (w, margins)."""
     total = penalty(model, w)
     for i in range(u.size):
@@ -129,7 +130,7 @@ def true_value(model, w, u):
 @kernel
 def offer(model, best, w, b, u):
     """Make (w, b) the incumbent if it is better and respects the given states; returns whether it did."""
-    value = true_value(model, w, u)
+    value = _true_value(model, w, u)
     if value < best.value[0]:
         for i in range(u.size):
             if model.given[i] == IN and u[i] < model.t - FEASIBLE:
@@ -270,5 +271,5 @@ def advance(solve, model, work, pool, best, search, history, counters, gap_tol, 
             _open_node(pool, bound, work)
 
 
-__all__ = ["FEASIBLE", "ROUNDING", "Best", "Model", "Pool", "Work", "advance", "local_search", "loss_value", "offer",
-           "pop", "push", "solve_node", "true_value"]  # fmt: skip
+__all__ = ["FEASIBLE", "ROUNDING", "Best", "Model", "Pool", "Work", "advance", "local_search", "offer", "pop", "push",
+           "solve_node"]  # fmt: skip

@@ -10,10 +10,11 @@ new vertices are neighbours iff they share all facets but one, which a hash of t
 """
 
 import numpy as np
-from numba import njit
+
+from .compiling import inner, kernel
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def slacks(points, alive, top, h, h0, out):
     """Write h'z_v - h_0 of the live vertices to ``out``, +inf for dead ones."""
     D = points.shape[1]
@@ -27,7 +28,7 @@ def slacks(points, alive, top, h, h0, out):
             out[v] = np.inf
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def safe_relaxation(points, slack, top, h, h0, step, tries):
     """Return the least of ``step, 2 step, ...`` by which to relax a cut so that no vertex lies within step/2 of it.
 
@@ -52,7 +53,7 @@ def safe_relaxation(points, slack, top, h, h0, step, tries):
     return -1.0
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def count_crossings(neighbour, alive, slack, top):
     """Number of edges a cut crosses: the number of vertices it creates."""
     count = 0
@@ -65,7 +66,7 @@ def count_crossings(neighbour, alive, slack, top):
     return count
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@inner
 def _same_ridge(tight, v, drop_v, w, drop_w):
     """Whether the sorted facet lists of two vertices agree once one facet is dropped from each."""
     i = 0
@@ -84,7 +85,7 @@ def _same_ridge(tight, v, drop_v, w, drop_w):
         j += 1
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@inner
 def _link(tight, neighbour, fresh, n_fresh, codes, table):
     """Join the new vertices to one another along the new facet (the last, in sorted order). False on a contradiction.
 
@@ -116,7 +117,7 @@ def _link(tight, neighbour, fresh, n_fresh, codes, table):
     return True
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def apply_cut(points, tight, neighbour, alive, slack, top, free, n_free, facet, vertical, codes, table, fresh):
     """Cut by the new facet number ``facet`` given the slacks of all vertices.
 
@@ -182,7 +183,7 @@ def apply_cut(points, tight, neighbour, alive, slack, top, free, n_free, facet, 
     return top, n_free, n_fresh, ok
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@inner
 def _distance(points, v, H, h0, f, scale):
     """Signed distance of a vertex from a facet, relative to the size of the terms, at least that of a scale-sized z."""
     total, size, floor = -h0[f], abs(h0[f]), 0.0
@@ -195,7 +196,7 @@ def _distance(points, v, H, h0, f, scale):
     return total / max(size, floor)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def is_complete(points, tight, neighbour, alive, top, H, h0, used, scale):
     """Re-check a list of vertices: feasible, on their facets, and closed under edges.
 
@@ -230,7 +231,7 @@ def is_complete(points, tight, neighbour, alive, top, H, h0, used, scale):
     return broken, off, True
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def concave_part(points, index, count, rows, cost, kinks, slopes, cap, out):
     """Write -sum_i cost_i (g(u_i) - cap)_+ at some vertices, theta = z[1:], u_i = min_r rows[i, r]'theta."""
     n, n_rivals, p = rows.shape

@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from .compiling import inner, kernel
 from .lifted import (
     ABSENT,
     WATCHED,
@@ -22,13 +23,12 @@ from .lifted import (
     descend,
     forget_members,
     lift,
-    merged,
     proved_value,
     remove,
     settle,
 )
 from .packing import extend, keep, pack_around, packing_bound, repack, set_tolls
-from .pieces import FREE, inner, kernel
+from .pieces import FREE
 from .seen import flip, has, is_new
 from .tree import FEASIBLE, ROUNDING, offer, pop, push
 
@@ -67,7 +67,7 @@ class Desk(NamedTuple):
     who: NDArray[np.int64]
     value: NDArray[np.float64]
     bound: NDArray[np.float64]
-    members: NDArray[np.int32]
+    members: NDArray[np.int64]
     n_members: NDArray[np.int64]
     w: NDArray[np.float64]
     u: NDArray[np.float64]
@@ -120,7 +120,7 @@ def _open(states, bound, rank, paid, members, n_members, bits, packing, n_sets, 
     states.n_sets[slot] = last
 
 
-@merged
+@inner
 def _take(lifted, states, slot, spot, packing, desk):
     """Restore a state's point and packing; returns (whether the point is optimal, number of samples left out)."""
     n = packing.label.size
@@ -142,12 +142,12 @@ def _take(lifted, states, slot, spot, packing, desk):
     for k in range(spot.x.size):
         spot.x[k] = 0.0
     for k in range(states.n_members[slot]):
-        append(lifted, spot, states.members[slot, k])
+        append(lifted, spot, np.int64(states.members[slot, k]))
     settle(lifted, spot)
     return descend(lifted, spot, 100), depth
 
 
-@merged
+@inner
 def _improve_packing(price, lifted, spot, second, packing, n_sets, paid, target, ceiling, anew):
     """Extend the packing and keep samples in turns; returns the number of sets."""
     set_tolls(price, packing, n_sets)
@@ -194,7 +194,7 @@ def _choose(price, spot, packing, n_sets, desk, paid, target, exclusive):
     return count
 
 
-@merged
+@inner
 def _solve_child(model, lifted, spot, child, best, desk, h, c):
     """Leave out h: write f and the members; returns 0, 1 if a sample left out is strictly satisfied, 2 if stalled."""
     n, d = model.a.shape
@@ -218,7 +218,7 @@ def _solve_child(model, lifted, spot, child, best, desk, h, c):
     return 0
 
 
-@merged
+@inner
 def _expand(
     model, price, lifted, keys, seen, states, best, spot, child, packing, desk, counters, goal, state, exclusive
 ):
@@ -249,20 +249,25 @@ def _expand(
             desk.value[c] = np.inf
         elif flag == 1 and not exclusive:
             desk.value[c] = np.inf
-    order = np.argsort(desk.value[:count])
     for c in range(count):
         if exclusive and desk.value[c] == np.inf:
             packing.kept[desk.who[c]] = 1
             packing.label[desk.who[c]] = 0
-    for c in order:
+    while True:
+        least, c = np.inf, -1
+        for place in range(count):
+            if desk.value[place] < least:
+                least, c = desk.value[place], place
+        if c < 0:
+            break
+        desk.value[c] = np.inf
         h = desk.who[c]
-        if desk.value[c] < np.inf:
-            flip(desk.bits, h)
-            _open(
-                states, desk.bound[c], trifle * (depth + 1), paid + price[h], desk.members[c], desk.n_members[c],
-                desk.bits, packing, n_sets, np.int64(packing.label[h]) - 1,
-            )  # fmt: skip
-            flip(desk.bits, h)
+        flip(desk.bits, h)
+        _open(
+            states, desk.bound[c], trifle * (depth + 1), paid + price[h], desk.members[c], desk.n_members[c],
+            desk.bits, packing, n_sets, np.int64(packing.label[h]) - 1,
+        )  # fmt: skip
+        flip(desk.bits, h)
         if exclusive:
             packing.kept[h] = 1
             packing.label[h] = 0
@@ -355,8 +360,8 @@ def pack_root(model, price, lifted, states, best, spot, second, third, packing, 
         return
     for i in range(n):
         packing.kept[i] = model.given[i] != FREE
-    is_rare = best.u < model.t - FEASIBLE
-    n_sets = pack_around(price, lifted, spot, second, third, packing, is_rare, offset, best.value[0])
+    low = model.t - FEASIBLE
+    n_sets = pack_around(price, lifted, spot, second, third, packing, best.u, low, offset, best.value[0])
     bound = packing_bound(packing, n_sets, -1, best.value[0])
     if bound > states.bound[slot]:
         states.bound[slot], states.n_sets[slot] = bound, n_sets

@@ -15,6 +15,8 @@ from numpy.typing import ArrayLike, NDArray
 
 INF = highspy.kHighsInf
 _INT = highspy.HighsVarType.kInteger
+_DUAL, _PRIMAL = 1, 4  # values of the option simplex_strategy
+_BASIC, _NONBASIC = highspy.HighsBasisStatus.kBasic, highspy.HighsBasisStatus.kNonbasic
 
 
 class ProgramError(RuntimeError):
@@ -141,8 +143,21 @@ class HighsSession:
         solution.col_value = np.asarray(x, dtype=np.float64)
         self.model.setSolution(solution)
 
-    def solve(self, time_limit: float = math.inf) -> Answer:
-        """Solve from the present basis; :class:`ProgramError` if there is neither a solution nor a reached limit."""
+    def set_basis(self, columns: NDArray[np.bool_], rows: NDArray[np.bool_]) -> None:
+        """Start the next solve from the basis of these variables and slacks, as many in all as there are rows."""
+        basis = highspy.HighsBasis()
+        basis.col_status, basis.row_status = ([_BASIC if b else _NONBASIC for b in part] for part in (columns, rows))
+        basis.valid = True
+        if self.model.setBasis(basis) == highspy.HighsStatus.kError:
+            raise ProgramError("HiGHS does not accept the basis.")
+
+    def solve(self, time_limit: float = math.inf, primal: bool = False) -> Answer:
+        """Solve from the present basis; :class:`ProgramError` if there is neither a solution nor a reached limit.
+
+        ``primal`` asks for the primal simplex method, which keeps the feasibility that new columns leave; the dual one
+        keeps what new rows leave.
+        """
+        self.set(simplex_strategy=_PRIMAL if primal else _DUAL)
         # HiGHS counts its limit from the birth of the model, not of the call.
         self.set(time_limit=float(min(self.model.getRunTime() + max(time_limit, 0.0), 1e30)))
         self.model.run()

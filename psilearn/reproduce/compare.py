@@ -192,7 +192,14 @@ def _headline(experiment: Experiment, summary: Summary, rows: list[Row]) -> str:
     worst = max(parting, key=lambda row: abs(row.z or 0.0))
     cell = f"{describe(worst.settings)} {worst.measure}".strip()
     far = f"the farthest is {cell}: {worst.published:g} published, {worst.ours:.4g} ours"
-    return f"{level(judged)}: {len(parting)} of {total} figures part; {far}."
+    return f"{level(judged)}: {len(parting)} of {total} figures part ({by_measure(judged)}); {far}."
+
+
+def by_measure(judged: list[Row]) -> str:
+    """Say how many figures of each measure part, so that a parting side measure does not hide agreeing errors."""
+    measures = dict.fromkeys(row.measure for row in judged)
+    of = {measure: [row for row in judged if row.measure == measure] for measure in measures}
+    return ", ".join(f"{measure} {sum(row.parts for row in some)} of {len(some)}" for measure, some in of.items())
 
 
 def describe(settings: dict[str, Any]) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from .compare import LIMIT, Row, blind_spot, compare, judge, reasons, verdict
+from .compare import LIMIT, Row, blind_spot, by_measure, compare, judge, reasons, verdict
 from .experiment import Experiment
 from .page import Block, Heading, Link, Table, Text
 from .report import duration, page_name, summary_path, write, write_page
@@ -51,12 +51,12 @@ class _Entry:
 
     @property
     def short(self) -> str:
-        """The table's name, with the share of its numbers that part."""
+        """The table's name, with the numbers of each measure that part."""
         name = self.experiment.name.split("/")[1]
-        parting = sum(row.parts for row in self.rows)
-        if not (self.is_judged and parting):
+        judged = [row for row in self.rows if row.z is not None]
+        if not (self.is_judged and any(row.parts for row in judged)):
             return name
-        return f"{name} ({parting} of {sum(row.z is not None for row in self.rows)} numbers part)"
+        return f"{name} (numbers that part: {by_measure(judged)})"
 
     @property
     def line(self) -> Sequence[str | Link]:

@@ -237,7 +237,7 @@ class TreeSearch:
     def _plant(self) -> None:
         """Begin the tree with nothing but its root."""
         pool = make_pool(64, self.model.y.size)
-        slot = tree.push(pool, 0.0)
+        slot = tree.push.py_func(pool, 0.0)  # once, which is not worth a compilation
         pool.state[slot], pool.intercept[slot] = self.model.given, self.best.b[0]
         pool.low[slot], pool.high[slot] = self.low, self.high
         self.pool = pool  # complete: an interrupt must never find a tree without its root
@@ -309,13 +309,14 @@ class TreeSearch:
 def polish(model: tree.Model, best: tree.Best, work: tree.Work) -> Array:
     """Re-solve the convex part with the incumbent's regions fixed, keep the better point, return its multipliers."""
     n = model.y.size
-    loss = np.array([tree.loss_value(u, model.knots, model.slopes, model.t, model.cap, tree.FEASIBLE) for u in best.u])
-    state = np.where(loss < model.cap, IN, GONE).astype(np.int8)
+    loss = np.maximum(model.knots - np.maximum(best.u, model.t)[:, None], 0.0) @ model.slopes
+    state = np.where((best.u >= model.t - tree.FEASIBLE) & (loss < model.cap), IN, GONE).astype(np.int8)
     state = np.where(model.given == FREE, state, model.given)
     ceiling = 2.0 * best.value[0] + 1.0
     value, flag = solve_fixed(model, work, state, ceiling)
     if flag == SOLVED and value <= best.value[0] * (1.0 + 1e-9):
-        best.value[0] = tree.true_value(model, work.w, work.u)
-        best.w[:], best.b[0], best.u[:] = work.w, work.b[0], work.u
-        return work.alpha.copy()
+        before, best.value[0] = best.value[0], math.inf
+        if tree.offer(model, best, work.w, work.b[0], work.u):
+            return work.alpha.copy()
+        best.value[0] = before
     return np.zeros(n)

@@ -88,7 +88,7 @@ class ViolationSearch:
         self.spots = [make_spot(n + 1, self.width) for _ in range(3)]
         self.packing = make_packing(n, d, self.sets)
         vectors = np.zeros(n, np.int64), np.zeros(n), np.zeros(n)
-        members = np.zeros((n, self.width), np.int32), np.zeros(n, np.int64)
+        members = np.zeros((n, self.width), np.int64), np.zeros(n, np.int64)
         self.desk = kernel.Desk(np.zeros(self.words, np.uint64), *vectors, *members, np.zeros(d), np.zeros(n))
         self.seen, self.states = self._make_seen(1 << 12), self._make_states(1 << 10)
         slot_bytes = n + 4 * self.sets + 4 * self.width + 16 * self.words + 64
