@@ -21,11 +21,11 @@ LOSSES = (
 )
 
 
-def random_problem(rng, l2=0.0, k=None, tilted=None, max_n=40):
+def random_problem(rng, l2=0.0, k=None, tilted=None, max_n=40, wide=40):
     """A small random instance: any k, weights, adaptive penalties with bans, often p > n, sometimes tilted."""
     k = int(rng.integers(2, 5)) if k is None else k
     n = int(rng.integers(k + 2, max_n))
-    p = int(rng.integers(1, 8)) if rng.random() < 0.8 else int(rng.integers(40, 60))
+    p = int(rng.integers(1, 8)) if rng.random() < 0.8 else int(rng.integers(wide, wide + wide // 2))
     X = rng.normal(size=(n, p)) * 10.0 ** rng.integers(-2, 3) + rng.normal()
     y = rng.integers(0, k, n)
     y[:k] = np.arange(k)

@@ -13,7 +13,7 @@ from psilearn.problem import Problem
 from psilearn.programs.master import solve_master
 from psilearn.result import Status
 from psilearn.risk import LocalRisk, risk_of
-from psilearn.solvers import bundle, l1
+from psilearn.solvers import bundle, l1, threshold
 from psilearn.solvers.base import Options
 from psilearn.solvers.threshold import l1_threshold
 from psilearn.spaces import LinearSpace
@@ -202,6 +202,25 @@ def test_threshold_is_where_coefficients_appear(block):
         if s > 1e-9:
             assert np.all(l1.solve(above, Options(tol=1e-7)).coef == 0)
             assert np.any(l1.solve(below, Options(tol=1e-9)).coef != 0)
+
+
+def test_threshold_is_the_same_with_few_open_multipliers_at_a_time(monkeypatch):
+    monkeypatch.setattr(threshold, "_FEW", 3)
+    monkeypatch.setattr(threshold, "_PER_FEATURE", 1)
+    rounds = []
+
+    def counted(pairs, *which, restricted=threshold._Pairs.restricted):
+        rounds.append(1)
+        return restricted(pairs, *which)
+
+    monkeypatch.setattr(threshold._Pairs, "restricted", counted)
+    for seed in range(60):
+        problem = random_problem(np.random.default_rng(900 + seed), k=2, max_n=60, wide=60)
+        monkeypatch.setattr(threshold, "_MANY", 10**9)
+        whole = l1_threshold(problem)
+        monkeypatch.setattr(threshold, "_MANY", 0)
+        assert l1_threshold(problem) == pytest.approx(whole, rel=1e-8, abs=1e-12)
+    assert len(rounds) > 60
 
 
 def test_threshold_intercept_rejects_all_iff_the_minority_exceeds_d():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
@@ -12,7 +14,9 @@ from ..spaces import LinearSpace
 
 Array = NDArray[np.float64]
 
-_TIE = 1e-9  # margins of the best constant this close to a kink are on it
+_TIE = 1e-9  # margins of the best constant this close to a kink are on it, prices of columns this close to 0 are 0
+_MANY = 2000  # open multipliers from which a few at a time are tried,
+_FEW, _PER_FEATURE = 200, 10  # and how many those are at least
 
 
 def l1_threshold(problem: Problem) -> float:
@@ -30,7 +34,33 @@ def l1_threshold(problem: Problem) -> float:
     """
     assert isinstance(problem.space, LinearSpace)
     pairs = _Pairs(problem, _best_constant(problem))
-    return pairs.least_scale()
+    if problem.n_classes == 2 and sum(members.size for members, *_ in pairs.open) > _MANY:
+        return _sifted(pairs)
+    return pairs.least_scale()[0]
+
+
+def _sifted(pairs: _Pairs) -> float:
+    """Minimise s over few open multipliers at a time, two classes.
+
+    The programme has as few rows as there are features, so nearly all of its columns end at a bound, and prices of the
+    rows tell at which. The first prices come from a sample of the columns. Columns whose price is near zero stay open,
+    the others are put at their bound; those whose price then has the wrong sign are opened, until there are none.
+    """
+    size = max(_FEW, _PER_FEATURE * pairs.problem.space.dim)
+    every = max(1, sum(members.size for members, *_ in pairs.open) // (2 * size))
+    _, prices = pairs.sampled(every).least_scale()
+    reduced = pairs.reduced_costs(prices)
+    stays_open = [np.abs(r) <= np.partition(np.abs(r), min(size, r.size - 1))[min(size, r.size - 1)] for r in reduced]
+    at_top = [r < 0 for r in reduced]
+    while True:
+        scale, prices = pairs.restricted(stays_open, at_top).least_scale()
+        reduced = pairs.reduced_costs(prices)
+        wrong = [~is_open & np.where(top, r > _TIE, r < -_TIE) for is_open, top, r in zip(stays_open, at_top, reduced)]
+        if np.isinf(scale):  # what is open cannot balance the rest
+            wrong = [~is_open for is_open in stays_open]
+        if not any(w.any() for w in wrong):
+            return scale
+        stays_open = [is_open | w for is_open, w in zip(stays_open, wrong)]
 
 
 def _class_margins(k: int) -> list[tuple[int, list[int]]]:
@@ -95,8 +125,29 @@ class _Pairs:
         for row in tied:
             self.open.append((members, row, price, len(self.is_full) - 1))
 
-    def least_scale(self) -> float:
-        """Minimise s."""
+    def restricted(self, stays_open: list[NDArray[np.bool_]], at_top: list[NDArray[np.bool_]]) -> _Pairs:
+        """Return the pairs with only some multipliers open, per open pair; the others are at their price or at zero."""
+        part = copy.copy(self)
+        part.fixed, part.open = self.fixed.copy(), []
+        for (members, row, price, group), is_open, top in zip(self.open, stays_open, at_top):
+            full = ~is_open & top
+            part.fixed[members[full]] += price[full, None] * row
+            part.open.append((members[is_open], row, price[is_open], group))
+        return part
+
+    def sampled(self, every: int) -> _Pairs:
+        """Return the pairs with one open multiplier in so many, at so many times its price."""
+        part = copy.copy(self)
+        part.open = [(members[::every], row, every * price[::every], group) for members, row, price, group in self.open]
+        return part
+
+    def reduced_costs(self, prices: Array) -> list[Array]:
+        """Return the reduced costs of the open multipliers of two classes at prices of (balance, features)."""
+        F = self.problem.space.scores(prices[None, 1:], prices[:1])[:, 0]
+        return [-row[0] * F[members] for members, row, _, _ in self.open]
+
+    def least_scale(self) -> tuple[float, Array]:
+        """Minimise s; also return, for two classes, the prices of the balance and of the features."""
         p = self.problem
         m, dim = p.n_functions, p.space.dim
         fixed = self.fixed if p.tilt is None else self.fixed - p.tilt
@@ -111,9 +162,15 @@ class _Pairs:
             self._box(session, j, p.space.combine(fixed)[j], p.penalty.l1_array((m, dim))[j])
         self._groups(session, offset)
         try:
-            return session.solve().value
+            answer = session.solve()
         except ProgramError:
-            return np.inf
+            return np.inf, np.zeros(dim + 1)
+        prices = np.zeros(dim + 1)
+        if m == 1:
+            use = np.flatnonzero(np.isfinite(p.penalty.l1_array((m, dim))[0]))
+            prices[0] = answer.row_dual[0]
+            prices[1 + use] = answer.row_dual[1 : 1 + use.size] + answer.row_dual[1 + use.size : 1 + 2 * use.size]
+        return answer.value, prices
 
     def _open_block(self, session: HighsSession, j: int, X: NDArray | sp.csr_matrix | None) -> sp.csc_matrix:
         """Return the columns of the open multipliers in sum_i R_ij x_i, or in sum_i R_ij if X is None."""
