@@ -18,8 +18,9 @@ from __future__ import annotations
 import numpy as np
 
 from .ascent import SOLVED
+from .compiling import kernel
 from .node import penalty
-from .pieces import GONE, IN, kernel
+from .pieces import GONE, IN
 from .pointers import by_pointer
 from .tree import ROUNDING, offer
 
