@@ -26,6 +26,10 @@ ENOUGH = 9
 """With fewer degrees of freedom, replications that are all equal do not prove that there is no spread."""
 
 
+FEW_MEASURES = 3
+"""So many measures that agree are named, more are counted."""
+
+
 @dataclass(frozen=True)
 class Row:
     """One figure of a table, published and ours.
@@ -196,10 +200,15 @@ def _headline(experiment: Experiment, summary: Summary, rows: list[Row]) -> str:
 
 
 def by_measure(judged: list[Row]) -> str:
-    """Say how many figures of each measure part, so that a parting side measure does not hide agreeing errors."""
+    """Say how many figures of which measures part, so that a parting side measure does not hide agreeing errors."""
     measures = dict.fromkeys(row.measure for row in judged)
     of = {measure: [row for row in judged if row.measure == measure] for measure in measures}
-    return ", ".join(f"{measure} {sum(row.parts for row in some)} of {len(some)}" for measure, some in of.items())
+    parting = {measure: sum(row.parts for row in some) for measure, some in of.items()}
+    said = ", ".join(f"{measure} {n} of {len(of[measure])}" for measure, n in parting.items() if n)
+    agreeing = [measure for measure, n in parting.items() if not n]
+    if len(agreeing) > FEW_MEASURES:
+        return f"{said}; all of {len(agreeing)} other measures agree"
+    return f"{said}; all of {', '.join(agreeing)} agree" if agreeing else said
 
 
 def describe(settings: dict[str, Any]) -> str:
