@@ -418,7 +418,9 @@ def test_two_replications_prove_little():
     assert abs(z_of(Published({"C": 1.0}, "error", 0.5), [0.10, 0.11])) < 3.0
     assert z_of(Published({"C": 1.0}, "error", 0.5), [0.1, 0.1]) is None
     assert z_of(Published({"C": 1.0}, "error", 0.1), [0.1, 0.1]) == 0.0
-    assert z_of(Published({"C": 1.0}, "error", 0.5), [0.1] * 10) == -math.inf
+    assert z_of(Published({"C": 1.0}, "error", 0.5), [0.1] * 20) == -math.inf
+    assert z_of(Published({"C": 1.0}, "error", 0.5), [0.1] * 10) is None  # too few to exclude rare deviations of one
+    assert z_of(Published({"C": 1.0}, "error", 0.04), [0.0] * 50) is None
 
 
 def test_verdict_follows_the_figures():

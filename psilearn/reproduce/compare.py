@@ -92,10 +92,19 @@ def _distance(published: Published, cell: Cell, experiment: Experiment) -> tuple
         return None, None
     pooled = math.sqrt(sum(df * sd**2 for df, sd in known) / df)
     if pooled == 0.0:
-        return (_constant(gap, unit) if df >= ENOUGH or abs(gap) <= unit / 2.0 else None), None
+        is_telling = abs(gap) <= unit / 2.0 or (df >= ENOUGH and abs(gap) > _unseen_share(df))
+        return (_constant(gap, unit) if is_telling else None), None
     rounding = unit / math.sqrt(12.0)
     scale = math.hypot(pooled * math.sqrt(1.0 / cell.n + 1.0 / printed_n), rounding)
     return normal_deviate(gap / scale, df), scale * float(stats.t.isf(stats.norm.sf(LIMIT), df))
+
+
+def _unseen_share(df: int) -> float:
+    """Return the share of deviating replications at which df + 1 equal ones would still be no surprise.
+
+    Measures are counts and shares, so a printed average may lie that far from ours by rare deviations of one.
+    """
+    return 1.0 - float(stats.norm.sf(LIMIT)) ** (1.0 / (df + 1))
 
 
 def _constant(gap: float, unit: float) -> float:
