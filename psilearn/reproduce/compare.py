@@ -22,6 +22,9 @@ EXCEPTIONS = 0.1
 BLIND = 0.5
 """A run shorter than the paper's has no verdict when half of the figures could differ by more than this unseen."""
 
+_ROUNDING = 1e-12
+"""A relative spread up to this is none."""
+
 ENOUGH = 9
 """With fewer degrees of freedom, replications that are all equal do not prove that there is no spread."""
 
@@ -91,7 +94,7 @@ def _distance(published: Published, cell: Cell, experiment: Experiment) -> tuple
     if df == 0:
         return None, None
     pooled = math.sqrt(sum(df * sd**2 for df, sd in known) / df)
-    if pooled == 0.0:
+    if pooled <= _ROUNDING * max(abs(cell.mean), unit):
         is_telling = abs(gap) <= unit / 2.0 or (df >= ENOUGH and abs(gap) > _unseen_share(df))
         return (_constant(gap, unit) if is_telling else None), None
     rounding = unit / math.sqrt(12.0)
