@@ -119,13 +119,21 @@ def minimise_columns(data, indices, indptr, chosen, scale, curvature, g, v, l1, 
     """Do what :func:`minimise_quadratic` does for H = Z'diag(curvature)Z + diag(ridge) without forming it.
 
     Z are the chosen columns of a CSC matrix, each times its ``scale``, and a last column of ones. A step costs the
-    non-zeros of its column.
+    non-zeros of its column in rows that have curvature; these are collected first, because reading them is all the work.
     """
     m = chosen.size
     x, moved, h = v.copy(), np.zeros(curvature.size), ridge.copy()
+    most = 0
+    for j in range(m):
+        most += indptr[chosen[j] + 1] - indptr[chosen[j]]
+    values, rows, begin, n = np.empty(most), np.empty(most, indices.dtype), np.zeros(m + 1, np.int64), 0
     for j in range(m):
         for e in range(indptr[chosen[j]], indptr[chosen[j] + 1]):
-            h[j] += curvature[indices[e]] * (data[e] * scale[j]) ** 2
+            if curvature[indices[e]] > 0.0:
+                values[n], rows[n] = data[e] * scale[j], indices[e]
+                h[j] += curvature[indices[e]] * values[n] ** 2
+                n += 1
+        begin[j + 1] = n
     h[m] += curvature.sum()
     top = max(l1.max(), 1e-300)
     everything = True
@@ -134,19 +142,17 @@ def minimise_columns(data, indices, indptr, chosen, scale, curvature, g, v, l1, 
         for j in range(m):
             if h[j] <= 0.0 or not (everything or x[j] != 0.0):
                 continue
-            first, last = indptr[chosen[j]], indptr[chosen[j] + 1]
-            r = 0.0
-            for e in range(first, last):
-                r += data[e] * curvature[indices[e]] * moved[indices[e]]
-            r = g[j] + r * scale[j] + ridge[j] * (x[j] - v[j])
+            r = g[j] + ridge[j] * (x[j] - v[j])
+            for e in range(begin[j], begin[j + 1]):
+                r += values[e] * curvature[rows[e]] * moved[rows[e]]
             wish = x[j] - r / h[j]
             new = max(abs(wish) - l1[j] / h[j], 0.0) * np.sign(wish)
             step = new - x[j]
             if step != 0.0:
                 worst = max(worst, h[j] * abs(step))
                 x[j] = new
-                for e in range(first, last):
-                    moved[indices[e]] += step * scale[j] * data[e]
+                for e in range(begin[j], begin[j + 1]):
+                    moved[rows[e]] += step * values[e]
         if h[m] > 0.0:
             step = -(g[m] + np.dot(curvature, moved) + ridge[m] * (x[m] - v[m])) / h[m]
             worst = max(worst, h[m] * abs(step))
