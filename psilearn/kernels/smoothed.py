@@ -119,7 +119,7 @@ def minimise_columns(data, indices, indptr, chosen, scale, curvature, g, v, l1, 
     """Do what :func:`minimise_quadratic` does for H = Z'diag(curvature)Z + diag(ridge) without forming it.
 
     Z are the chosen columns of a CSC matrix, each times its ``scale``, and a last column of ones. A step costs the
-    non-zeros of its column in rows that have curvature; these are collected first, because reading them is all the work.
+    non-zeros of its column in rows that have curvature; these are collected first: reading them is most of the work.
     """
     m = chosen.size
     x, moved, h = v.copy(), np.zeros(curvature.size), ridge.copy()
