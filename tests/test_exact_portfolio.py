@@ -62,3 +62,33 @@ def test_turns_in_small_slices_agree_with_the_tree(loss, monkeypatch):
         monkeypatch.undo()
         assert result.objective == pytest.approx(truth, rel=1e-6)
         assert result.status is Status.OPTIMAL
+
+
+def record_of(*turns):
+    record = portfolio.Record()
+    for seconds, bound in turns:
+        record.note(seconds, bound)
+    return record
+
+
+def test_a_bound_that_rises_by_the_logarithm_of_time_is_extrapolated():
+    record = record_of((1.0, 4.0), (1.0, 5.0), (2.0, 6.0))  # one more with every doubling
+    assert record.promise(8.0) == pytest.approx(16.0 - 4.0)
+    assert record.promise(6.0) == 0.0
+    assert record_of((4.0, 7.0), (4.0, 7.0)).promise(8.0) > 1e100
+
+
+def test_whoever_promises_most_goes_on_and_nobody_is_forgotten():
+    problem = make_problem([3, 0], HardMargin())
+    model = make_model(reduce(problem), problem.loss)
+    best, scratch = first_incumbent(model, [])
+    plan = portfolio.Plan(model, best, scratch, Options())
+    goal = float(best.value[0])
+    slow, fast, idle = plan.turns
+    assert plan.next() is slow
+    for run, bounds in ((slow, (0.8, 0.81)), (fast, (0.2, 0.6)), (idle, (0.0, 0.0))):
+        for part in bounds:
+            plan.turns[run].note(1.0, part * goal)
+    assert plan.next() is fast
+    plan.turns[fast].note(20.0, 0.9 * goal)
+    assert plan.next() is slow

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,8 +33,8 @@ Array = NDArray[np.float64]
 FIRST_SLICE, SLICE = 1.0, 0.5
 #: Part of a slice that goes to incumbents, also where the bound is far away, and the seconds for easy problems before.
 _FOR_INCUMBENTS, _IF_FAR, _FAR, _EASY = 0.15, 0.3, 0.8, 0.1
-#: How many times longer the turns of the search over violated sets are, after the first.
-_LION = 3.0
+#: Part of the time that every search gets, however little it promises.
+_LEAST_SHARE = 0.12
 #: Seconds for incumbents when the search over violated sets begins again, where the time limit allows.
 _ROOT_SECONDS = 3.0
 
@@ -59,7 +59,7 @@ def search(
     slice_end, status = (FIRST_SLICE if options.max_iter is None else math.inf), Status.OPTIMAL
     try:
         improve_incumbent(model, best, scratch, points, clock)
-        plan = _Plan(model, best, scratch, options)
+        plan = Plan(model, best, scratch, options)
         while True:
             is_proved = plan.run(clock, min(slice_end, clock.limit), max_steps)
             bound, steps, engine = plan.bound, plan.steps, plan.engine
@@ -79,13 +79,34 @@ def search(
     return Outcome(best.w, float(best.b[0]), alpha, value, min(bound, value), status, steps, engine)
 
 
-class _Plan:
+class Record:
+    """How one search has fared: seconds spent, and its bound after each turn."""
+
+    def __init__(self) -> None:
+        self.spent: list[float] = [0.0]
+        self.bounds: list[float] = [0.0]
+
+    def note(self, seconds: float, bound: float) -> None:
+        """Add a turn."""
+        self.spent.append(self.spent[-1] + seconds)
+        self.bounds.append(bound)
+
+    def promise(self, goal: float) -> float:
+        """Seconds until the bound reaches the goal if it goes on to rise by the logarithm of time, as bounds do."""
+        now = self.spent[-1]
+        gain = self.bounds[-1] - float(np.interp(0.5 * now, self.spent, self.bounds))
+        doublings = max(goal - self.bounds[-1], 0.0) / max(gain, 1e-9 * goal)
+        return now * (2.0 ** min(doublings, 1000.0) - 1.0)
+
+
+class Plan:
     """Whose turn it is, and the best bound of all.
 
     In the plane all dichotomies are enumerated, where the loss allows that and no three samples on one line matter.
-    The tree and the hitting sets take turns. Where the search over violated sets suits the loss, it has every other
-    turn, the first included. It begins anew when a better incumbent is known than at its root, since its bounds are
-    built around the incumbent, and it looks for incumbents and good bounds at the root longer when it begins again.
+    Otherwise the search over violated sets (where it suits the loss), the tree and the hitting sets each have a turn,
+    and from then on whoever promises to be done first; the others keep a small share of the time. The search over
+    violated sets begins anew when a better incumbent is known than at its root, since its bounds are built around the
+    incumbent, and it looks for incumbents and good bounds at the root longer when it begins again.
     """
 
     def __init__(self, model: tree.Model, best: tree.Best, scratch: tree.Work, options: Options) -> None:
@@ -95,7 +116,9 @@ class _Plan:
         self.lines = LineSearch(model, best, options) if suits_lines(model) and options.max_iter is None else None
         self.hitting: HittingSearch | None = None
         self.violations: ViolationSearch | None = None
-        self.has_violations = suits(model)
+        self.turns = {self._run_tree: Record(), self._run_hitting: Record()}
+        if suits(model):
+            self.turns = {self._run_violations: Record()} | self.turns
         self.bound, self.turn, self.steps, self.engine = 0.0, 0, 0, "psilearn"
 
     def run(self, clock: Clock, until: float, max_steps: float) -> bool:
@@ -108,31 +131,41 @@ class _Plan:
         if math.isfinite(max_steps):
             self.tree.run(clock, until, max_steps)
             return self._settle(self.tree, "psilearn")
-        turn = self.turn
-        if self.has_violations:
-            if turn % 2 == 1:
-                return self._run_violations(clock, until)
-            turn //= 2
-        if turn % 2 == 1:
-            if turn == 1:
-                self.tree.run(clock, min(until, clock.seconds + _EASY), max_steps)
-            if not self.tree.is_done:
-                self.walker.run(clock, clock.seconds + self._share * (until - clock.seconds))
-                self.tree.run(clock, until, max_steps)
-            return self._settle(self.tree, "psilearn")
-        self.hitting = self.hitting or HittingSearch(self.model, self.best, self.scratch, self.options)
-        self.hitting.run(clock, until, max_steps)
-        return self._settle(self.hitting, "psilearn with HiGHS")
+        return self.next()(clock, until)
+
+    def next(self) -> Callable[[Clock, float], bool]:
+        """Return the search that has had no turn or too little time, else the one with the best promise."""
+        total = sum(record.spent[-1] for record in self.turns.values())
+        for run, record in self.turns.items():
+            if record.spent[-1] <= _LEAST_SHARE * total:
+                return run
+        goal = float(self.best.value[0])
+        return min(self.turns, key=lambda run: self.turns[run].promise(goal))
 
     @property
     def _share(self) -> float:
         """Part of a slice that goes to incumbents."""
         return _IF_FAR if self.turn > 2 and self.bound < _FAR * self.best.value[0] else _FOR_INCUMBENTS
 
+    def _run_tree(self, clock: Clock, until: float) -> bool:
+        began, walked = clock.seconds, 0.0
+        if self.tree.steps == 0:
+            self.tree.run(clock, min(until, began + _EASY), math.inf)
+        if not self.tree.is_done:
+            walked = self._walk(clock, self._share * (until - clock.seconds))
+            self.tree.run(clock, until, math.inf)
+        self.turns[self._run_tree].note(clock.seconds - began - walked, self.tree.bound)
+        return self._settle(self.tree, "psilearn")
+
+    def _run_hitting(self, clock: Clock, until: float) -> bool:
+        self.hitting = self.hitting or HittingSearch(self.model, self.best, self.scratch, self.options)
+        began = clock.seconds
+        self.hitting.run(clock, until, math.inf)
+        self.turns[self._run_hitting].note(clock.seconds - began, self.hitting.bound)
+        return self._settle(self.hitting, "psilearn with HiGHS")
+
     def _run_violations(self, clock: Clock, until: float) -> bool:
-        if self.turn > 1:
-            until = clock.seconds + _LION * (until - clock.seconds)
-        effort = self._share * (until - clock.seconds)
+        began, walked, effort = clock.seconds, 0.0, self._share * (until - clock.seconds)
         search = self.violations
         if search is None:
             search = ViolationSearch(self.model, self.best, self.options)
@@ -141,11 +174,18 @@ class _Plan:
             effort = max(effort, min(_ROOT_SECONDS, 0.05 * clock.limit))
             until += 1.5 * effort
         if not search.is_done:
-            self.walker.run(clock, clock.seconds + effort)
+            walked = self._walk(clock, effort)
             search = search.begun_again() if search.is_outdated else search
             search.run(clock, min(until, clock.limit), math.inf)
         self.violations = search
+        self.turns[self._run_violations].note(clock.seconds - began - walked, search.bound)
         return self._settle(search, "psilearn")
+
+    def _walk(self, clock: Clock, seconds: float) -> float:
+        """Look for incumbents; the seconds that took."""
+        began = clock.seconds
+        self.walker.run(clock, began + seconds)
+        return clock.seconds - began
 
     def _settle(self, search: TreeSearch | HittingSearch | ViolationSearch | LineSearch, engine: str) -> bool:
         if search.bound > self.bound:
