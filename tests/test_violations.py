@@ -5,7 +5,9 @@ import math
 
 import numpy as np
 import pytest
+from scipy.optimize import minimize
 
+from psilearn.kernels import compiling, lifted
 from psilearn.losses import HardMargin, Psi, TruncatedHinge
 from psilearn.penalties import Penalty
 from psilearn.problem import Problem
@@ -14,8 +16,18 @@ from psilearn.solvers import mip, portfolio
 from psilearn.solvers.base import Clock, Options
 from psilearn.solvers.branch import TreeSearch, first_incumbent, make_model
 from psilearn.solvers.reduction import reduce
-from psilearn.solvers.violations import ViolationSearch, suits
+from psilearn.solvers.violations import ViolationSearch, make_lifted, suits
 from psilearn.spaces import LinearSpace
+
+
+@compiling.kernel
+def proved_with_signs(problem, spot, w):
+    """Dual value of the lifted problem with the signs of ``spot``, and its s; (-1, 0) if it is not solved."""
+    lifted.lift(problem, spot)
+    if not lifted.descend(problem, spot, 1000):
+        return -1.0, 0.0
+    return lifted.proved_value(problem, spot, w), spot.x[spot.x.size - 1]
+
 
 KINDS = ["plain", "ties", "contradictions", "lonely class", "scale", "weights"]
 
@@ -160,3 +172,71 @@ def test_all_searches_in_small_slices(loss, monkeypatch):
         assert result.status is Status.OPTIMAL
         if isinstance(loss, HardMargin):
             assert result.objective == pytest.approx(enumerated_optimum(problem), rel=1e-6)
+
+
+@pytest.mark.parametrize("exclusive", [True, False], ids=["exclusive", "proper"])
+def test_the_optimum_is_found_even_where_the_ceiling_is_hardly_above_it(exclusive):
+    """A good incumbent hides wrong bounds; here there is only its value, and whoever prunes too much finds nothing."""
+    for seed in range(150):
+        rng = np.random.default_rng([seed, 5])
+        kind, d = KINDS[seed % len(KINDS)], int(rng.integers(1, 5))
+        problem = make_problem(rng, kind, int(rng.integers(8, 15)), d)
+        truth = enumerated_optimum(problem)
+        reduction, best, search = start_search(problem, exclusive)
+        best.value[0] = truth / reduction.unit * (1.0 + 1e-5)
+        best.u[:] = rng.normal(size=reduction.n)
+        search.run(Clock(), 10.0, math.inf)
+        assert reduction.unit * best.value[0] == pytest.approx(truth, rel=1e-7)
+        assert reduction.unit * search.bound == pytest.approx(truth, rel=1e-6)
+
+
+@pytest.mark.parametrize("d", [2, 3, 5])
+def test_samples_left_out_confine_the_others_rightly(d):
+    """Deep states with reversed samples, against the proper search, which has none; again only a ceiling is known."""
+    for seed in range(12):
+        rng = np.random.default_rng([seed, d, 9])
+        problem = make_problem(rng, KINDS[seed % 2 * 5], 34 - 2 * d, d)
+        reduction, best, search = start_search(problem, False)
+        search.run(Clock(), 60.0, math.inf)
+        assert search.is_done
+        truth = float(best.value[0])
+        _, best, search = start_search(problem, True)
+        best.value[0] = truth * (1.0 + 1e-5)
+        best.u[:] = rng.normal(size=reduction.n)
+        search.run(Clock(), 60.0, math.inf)
+        assert best.value[0] == pytest.approx(truth, rel=1e-7)
+        assert search.bound == pytest.approx(truth, rel=1e-6)
+
+
+def least_penalty(rows, right):
+    """Least 1/2 |w|^2 with rows @ (w, b) >= right by a general solver, None if it finds nothing."""
+    d = rows.shape[1] - 1
+    constraint = {"type": "ineq", "fun": lambda x: rows @ x - right, "jac": lambda x: rows}
+    start = np.linalg.lstsq(rows, right + 0.1, rcond=None)[0]
+    answer = minimize(
+        lambda x: 0.5 * x[:d] @ x[:d], start, jac=lambda x: np.append(x[:d], 0.0), constraints=constraint,
+        options={"maxiter": 500, "ftol": 1e-12},
+    )  # fmt: skip
+    return float(answer.fun) if answer.success else None
+
+
+def test_reversed_rows_are_proved_by_weak_duality():
+    used = 0
+    for seed in range(120):
+        rng = np.random.default_rng([seed, 13])
+        problem = make_problem(rng, "plain", 7, int(rng.integers(2, 4)))
+        model = make_model(reduce(problem), problem.loss)
+        n, d = model.a.shape
+        sign = np.append(np.where(rng.random(n) < 0.4, -1.0, 1.0), 1.0)
+        truth = least_penalty(np.column_stack([model.a, model.y]) * sign[:n, None], sign[:n])
+        spot = lifted.make_spot(n + 1, d + 2)
+        spot.sign[:] = sign
+        value, s = proved_with_signs(make_lifted(model, np.full(n, 0.5), 1e6), spot, np.zeros(d))
+        assert value >= 0.0
+        if truth is not None and truth > 1e-9:
+            assert value <= truth * (1 + 1e-6)
+            if s <= 1e-12:
+                assert value == pytest.approx(truth, rel=1e-5)
+                members, multiplier = spot.members[: spot.size[0]], spot.multiplier[: spot.size[0]]
+                used += bool(np.any(multiplier[sign[members] < 0.0] > 1e-9))
+    assert used >= 10

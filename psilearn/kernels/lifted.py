@@ -3,7 +3,8 @@
     f(S) = min  1/2 ||w||^2 + M s     s.t.   <a_i, w> + y_i b + v_i s >= t  (i in S),   s >= 0,     a_i = y_i x_i
 
 with fixed v_i > 0, so that every set S is feasible. For M >= sum_i v_i alpha_i of the hard margin's multipliers the
-optimum has s = 0 and f(S) is the hard margin's value conv(S); in any case f(S) <= conv(S).
+optimum has s = 0 and f(S) is the hard margin's value conv(S); in any case f(S) <= conv(S). A sample may be reversed
+(sign -1): its row is then -<a_i, w> - y_i b + v_i s >= -t.
 
 Rows (a_i, y_i, v_i), and the row of s >= 0, are tight or not. The tight ones, ``members``, are kept in an orthogonal
 factorisation G' = Q R, whose last columns span the directions that keep them tight. The Hessian is the identity but for
@@ -38,7 +39,7 @@ class Lifted(NamedTuple):
 
 
 class Spot(NamedTuple):
-    """A point x = (w, b, s) with its slacks, roles, members, their factors, and scratch vectors."""
+    """A point x = (w, b, s) with its slacks, roles, members, their factors, scratch vectors, and the rows' signs."""
 
     x: NDArray[np.float64]
     slack: NDArray[np.float64]
@@ -51,6 +52,7 @@ class Spot(NamedTuple):
     step: NDArray[np.float64]
     move: NDArray[np.float64]
     spare: NDArray[np.float64]
+    sign: NDArray[np.float64]
 
 
 def make_spot(n_rows: int, width: int) -> Spot:
@@ -58,7 +60,9 @@ def make_spot(n_rows: int, width: int) -> Spot:
     square = np.zeros((width, width)), np.zeros((width, width))
     vectors = np.zeros(width), np.zeros(width), np.zeros(n_rows), np.zeros(width)
     integers = np.zeros(1, np.int64), np.zeros(width, np.int64)
-    return Spot(np.zeros(width), np.zeros(n_rows), np.zeros(n_rows, np.int8), *integers, *square, *vectors)
+    return Spot(
+        np.zeros(width), np.zeros(n_rows), np.zeros(n_rows, np.int8), *integers, *square, *vectors, np.ones(n_rows)
+    )
 
 
 @inner
@@ -68,6 +72,7 @@ def copy_spot(source, target):
     for i in range(source.slack.size):
         target.slack[i] = source.slack[i]
         target.role[i] = source.role[i]
+        target.sign[i] = source.sign[i]
     target.size[0] = source.size[0]
     for k in range(width):
         target.x[k] = source.x[k]
@@ -91,6 +96,12 @@ def forget_members(spot):
 
 
 @inner
+def _entry(lifted, spot, i, f):
+    """Entry f of row i, turned round if the sample is reversed."""
+    return lifted.rows[i, f] if f == spot.x.size - 1 else spot.sign[i] * lifted.rows[i, f]
+
+
+@inner
 def append(lifted, spot, i):
     """Make row i a member; False if it depends on the members."""
     width, m, q, c = spot.x.size, spot.size[0], spot.q, spot.spare
@@ -100,7 +111,7 @@ def append(lifted, spot, i):
     for k in range(width):
         c[k] = 0.0
     for f in range(width):
-        g = lifted.rows[i, f]
+        g = _entry(lifted, spot, i, f)
         norm += g * g
         for k in range(width):
             c[k] += g * q[f, k]
@@ -146,17 +157,21 @@ def remove(spot, position, role):
 
 
 @inner
-def _multiply(lifted, vector, out):
+def _multiply(lifted, sign, vector, out):
     """Products of all rows with a vector."""
-    n = out.size
+    n, last = out.size, vector.size - 1
     for i in range(n):
         out[i] = 0.0
-    for k in range(vector.size):
+    for k in range(last):
         p = vector[k]
         if p != 0.0:
             column = lifted.columns[k]
             for i in range(n):
                 out[i] += p * column[i]
+    p = vector[last]
+    column = lifted.columns[last]
+    for i in range(n):
+        out[i] = sign[i] * out[i] + p * column[i]
 
 
 @inner
@@ -165,18 +180,18 @@ def measure(lifted, spot):
     width, m, c = spot.x.size, spot.size[0], spot.spare
     for k in range(m):
         i = spot.members[k]
-        off = lifted.right[i]
+        off = spot.sign[i] * lifted.right[i]
         for f in range(width):
-            off -= lifted.rows[i, f] * spot.x[f]
+            off -= _entry(lifted, spot, i, f) * spot.x[f]
         for l in range(k):
             off -= spot.r[l, k] * c[l]
         c[k] = off / spot.r[k, k]
     for f in range(width):
         for k in range(m):
             spot.x[f] += spot.q[f, k] * c[k]
-    _multiply(lifted, spot.x, spot.slack)
+    _multiply(lifted, spot.sign, spot.x, spot.slack)
     for i in range(spot.slack.size):
-        spot.slack[i] -= lifted.right[i]
+        spot.slack[i] -= spot.sign[i] * lifted.right[i]
 
 
 @inner
@@ -274,7 +289,7 @@ def descend(lifted, spot, limit):
             scale = max(scale, abs(spot.x[f]))
         theta, blocker, pull = (np.inf if straight else 1.0), -1, 0.0
         if size > 1e-13 * scale:
-            _multiply(lifted, spot.step, move)
+            _multiply(lifted, spot.sign, spot.step, move)
             for i in range(n):
                 if move[i] < -_FLAT * size and role[i] == WATCHED:
                     ratio = max(slack[i], 0.0) / -move[i]
@@ -308,11 +323,11 @@ def lift(lifted, spot):
     width, n = spot.x.size, spot.slack.size - 1
     forget_members(spot)
     spot.x[width - 1] = 0.0
-    _multiply(lifted, spot.x, spot.slack)
+    _multiply(lifted, spot.sign, spot.x, spot.slack)
     most = 0.0
     for i in range(n):
         if spot.role[i] != ABSENT:
-            most = max(most, (lifted.right[i] - spot.slack[i]) / lifted.rows[i, width - 1])
+            most = max(most, (spot.sign[i] * lifted.right[i] - spot.slack[i]) / lifted.rows[i, width - 1])
     spot.x[width - 1] = most
     measure(lifted, spot)
 
@@ -322,6 +337,7 @@ def proved_value(lifted, spot, alpha_w):
     """Dual value of the members alone: a lower bound on conv of any set that holds them, by weak duality.
 
     Multipliers are made feasible (not negative, balanced over the classes) and scaled best: for every feasible alpha,
+    with sign_i alpha_i in the place of alpha_i for reversed samples,
     conv >= max_c c t sum_i alpha_i - c^2/2 ||sum_i alpha_i a_i||^2 = (t sum_i alpha_i)^2 / 2 / ||sum_i alpha_i a_i||^2.
     """
     width, n = spot.x.size, spot.slack.size - 1
@@ -330,7 +346,7 @@ def proved_value(lifted, spot, alpha_w):
     for k in range(m):
         i = spot.members[k]
         mu[k] = max(mu[k], 0.0) if i < n else 0.0
-        if lifted.rows[i, d] > 0.0:
+        if spot.sign[i] * lifted.rows[i, d] > 0.0:
             plus += mu[k]
         else:
             minus += mu[k]
@@ -344,10 +360,12 @@ def proved_value(lifted, spot, alpha_w):
         i = spot.members[k]
         if i == n:
             continue
-        share = mu[k] / (plus if lifted.rows[i, d] > 0.0 else minus)
-        gain += share * lifted.right[i]
+        share = mu[k] / (plus if spot.sign[i] * lifted.rows[i, d] > 0.0 else minus)
+        gain += share * spot.sign[i] * lifted.right[i]
         for f in range(d):
-            alpha_w[f] += share * lifted.rows[i, f]
+            alpha_w[f] += share * spot.sign[i] * lifted.rows[i, f]
+    if gain <= 0.0:
+        return 0.0
     norm = 0.0
     for f in range(d):
         norm += alpha_w[f] * alpha_w[f]

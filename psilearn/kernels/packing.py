@@ -1,7 +1,8 @@
 """Packings of conflicts: lower bounds for the search over violated samples, :mod:`.violations`.
 
 A state leaves out a set R, and some samples are known to be kept by every better solution that leaves out R. A packing
-is disjoint sets S_1, S_2, ... of the other samples, with conv(S_j and the kept) >= worth_j by a dual feasible point. A
+is disjoint sets S_1, S_2, ... of the other samples, with conv(S_j, the kept, R reversed) >= worth_j by a dual feasible
+point: a solution that leaves out R in earnest has margins below t there, which the exclusive search makes use of. A
 solution with penalty p leaves out a member of each S_j with worth_j > p, so whoever leaves out R pays at least
 
     cost(R) + min_p ( p + sum_{j : worth_j > p} toll_j ),       toll_j = smallest cost in S_j.
@@ -91,7 +92,7 @@ def _add_set(price, lifted, spot, packing, n_sets, before, share, ceiling):
     toll = np.inf
     for k in range(spot.size[0]):
         i = spot.members[k]
-        if i < n and not packing.kept[i] and spot.multiplier[k] > 0.0:
+        if i < n and not packing.kept[i] and spot.multiplier[k] > 0.0 and spot.sign[i] > 0.0:
             toll = min(toll, price[i])
     value = proved_value(lifted, spot, packing.w)
     packing.worth[n_sets] = min(value, 2.0 * ceiling) * _SHAVE
@@ -101,7 +102,7 @@ def _add_set(price, lifted, spot, packing, n_sets, before, share, ceiling):
         return before
     for k in range(spot.size[0]):
         i = spot.members[k]
-        if i < n and not packing.kept[i] and spot.multiplier[k] > 0.0:
+        if i < n and not packing.kept[i] and spot.multiplier[k] > 0.0 and spot.sign[i] > 0.0:
             packing.label[i] = n_sets + 1
     return after
 
@@ -142,7 +143,7 @@ def keep(price, spot, packing, n_sets, paid, target, ceiling):
         packing.without[j] = packing_bound(packing, n_sets, j - 1, ceiling)
     new = 0
     for i in range(price.size):
-        if spot.role[i] != ABSENT and not packing.kept[i]:
+        if spot.role[i] != ABSENT and not packing.kept[i] and spot.sign[i] > 0.0:
             bound = paid + price[i] + packing.without[packing.label[i]]
             if bound >= target:
                 packing.floor[0] = min(packing.floor[0], bound)
@@ -152,7 +153,7 @@ def keep(price, spot, packing, n_sets, paid, target, ceiling):
 
 
 @inner
-def _bring_in(lifted, spot, i):
+def bring_in(lifted, spot, i):
     """Watch one more sample and make the point feasible for it by raising s."""
     last = spot.x.size - 1
     spot.role[i] = WATCHED
@@ -191,7 +192,7 @@ def pack_around(price, lifted, spot, second, third, packing, u, low, offset, cei
             if n_sets == packing.worth.size or before >= ceiling:
                 break
             copy_spot(second, third)
-            _bring_in(lifted, third, i)
+            bring_in(lifted, third, i)
             if not descend(lifted, third, 50 * third.x.size):
                 continue
             after = _add_set(price, lifted, third, packing, n_sets, before, _WORTHWHILE, ceiling)

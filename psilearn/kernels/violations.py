@@ -3,8 +3,8 @@
 A state is a set R of samples left out; its point solves the lifted hard margin f(N \\ R) of :mod:`.lifted`. Its
 children leave out one more sample, in one of two ways that both reach every optimum (proofs in
 :mod:`psilearn.solvers.violations`): *proper* states are remembered, and dropped if their point strictly satisfies a
-sample of R; *exclusive* children keep the samples that their elder sisters leave out. Bounds are those of
-:mod:`.packing`, and the state with the smallest bound comes first.
+sample of R; *exclusive* children keep the samples that their elder sisters leave out, and hold those that they leave
+out below t. Bounds are those of :mod:`.packing`, and the state with the smallest bound comes first.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from .lifted import (
     remove,
     settle,
 )
-from .packing import extend, keep, pack_around, packing_bound, repack, set_tolls
+from .packing import bring_in, extend, keep, pack_around, packing_bound, repack, set_tolls
 from .pieces import FREE
 from .seen import flip, has, is_new
 from .tree import FEASIBLE, ROUNDING, offer, pop, push
@@ -82,13 +82,13 @@ def offer_point(model, lifted, spot, best, desk):
     for f in range(d):
         value += 0.5 * spot.x[f] * spot.x[f]
     for i in range(n):
-        if spot.slack[i] - lifted.rows[i, d + 1] * s < -FEASIBLE:
+        if spot.sign[i] * (spot.slack[i] - lifted.rows[i, d + 1] * s) < -FEASIBLE:
             value += model.cost[i] * model.cap
     if value < best.value[0]:
         for f in range(d):
             desk.w[f] = spot.x[f]
         for i in range(n):
-            desk.u[i] = spot.slack[i] - lifted.rows[i, d + 1] * s + lifted.right[i]
+            desk.u[i] = spot.sign[i] * (spot.slack[i] - lifted.rows[i, d + 1] * s) + lifted.right[i]
         offer(model, best, desk.w, spot.x[d], desk.u)
     return value
 
@@ -121,8 +121,11 @@ def _open(states, bound, rank, paid, members, n_members, bits, packing, n_sets, 
 
 
 @inner
-def _take(lifted, states, slot, spot, packing, desk):
-    """Restore a state's point and packing; returns (whether the point is optimal, number of samples left out)."""
+def _take(lifted, states, slot, spot, packing, desk, reverse):
+    """Restore a state's point and packing; returns (whether the point is optimal, number of samples left out).
+
+    The samples left out are reversed, or absent.
+    """
     n = packing.label.size
     depth = 0
     for k in range(desk.bits.size):
@@ -131,9 +134,13 @@ def _take(lifted, states, slot, spot, packing, desk):
         packing.label[i] = states.label[slot, i]
         packing.kept[i] = 1 if has(states.kept[slot], i) else 0
         spot.role[i] = WATCHED
+        spot.sign[i] = 1.0
         if has(desk.bits, i):
-            spot.role[i] = ABSENT
             depth += 1
+            if reverse:
+                spot.sign[i] = -1.0
+            else:
+                spot.role[i] = ABSENT
     for j in range(states.n_sets[slot]):
         packing.worth[j] = states.worth[slot, j]
     spot.role[n] = WATCHED
@@ -145,6 +152,15 @@ def _take(lifted, states, slot, spot, packing, desk):
         append(lifted, spot, np.int64(states.members[slot, k]))
     settle(lifted, spot)
     return descend(lifted, spot, 100), depth
+
+
+@inner
+def _ignore_reversed(spot):
+    """Make the samples that must stay violated absent instead; the point is no longer up to date."""
+    for i in range(spot.sign.size):
+        if spot.sign[i] < 0.0:
+            spot.sign[i] = 1.0
+            spot.role[i] = ABSENT
 
 
 @inner
@@ -169,7 +185,7 @@ def _choose(price, spot, packing, n_sets, desk, paid, target, exclusive):
     n = price.size
     count, least = 0, np.inf
     for i in range(n):
-        if spot.role[i] != ABSENT and not packing.kept[i]:
+        if spot.role[i] != ABSENT and not packing.kept[i] and spot.sign[i] > 0.0:
             least = min(least, price[i])
             if spot.slack[i] <= NEAR:
                 desk.who[count] = i
@@ -195,15 +211,31 @@ def _choose(price, spot, packing, n_sets, desk, paid, target, exclusive):
 
 
 @inner
-def _solve_child(model, lifted, spot, child, best, desk, h, c):
-    """Leave out h: write f and the members; returns 0, 1 if a sample left out is strictly satisfied, 2 if stalled."""
-    n, d = model.a.shape
+def _leave_out(spot, child, h):
+    """Copy a point and make h absent."""
     copy_spot(spot, child)
     for k in range(child.size[0] - 1, -1, -1):
         if child.members[k] == h:
             remove(child, k, ABSENT)
     child.role[h] = ABSENT
-    if not descend(lifted, child, 50 * (d + 2)):
+
+
+@inner
+def _solve_child(model, lifted, spot, child, best, desk, h, c, reverse):
+    """Leave out h: write f and the members; returns 0, 1 if a sample left out is strictly satisfied, 2 if stalled."""
+    n, d = model.a.shape
+    _leave_out(spot, child, h)
+    if reverse:
+        child.slack[h] = 2.0 * lifted.rows[h, d + 1] * child.x[d + 1] - child.slack[h]
+        child.sign[h] = -1.0
+        bring_in(lifted, child, h)
+    solved = descend(lifted, child, 50 * (d + 2))
+    if reverse and not solved:
+        _leave_out(spot, child, h)
+        _ignore_reversed(child)
+        lift(lifted, child)
+        solved = descend(lifted, child, 100 * (d + 2))
+    if not solved:
         return 2
     offer_point(model, lifted, child, best, desk)
     desk.value[c] = lifted.price * child.x[d + 1]
@@ -220,8 +252,9 @@ def _solve_child(model, lifted, spot, child, best, desk, h, c):
 
 @inner
 def _expand(
-    model, price, lifted, keys, seen, states, best, spot, child, packing, desk, counters, goal, state, exclusive
-):
+    model, price, lifted, keys, seen, states, best, spot, child, packing, desk, counters, goal, state, exclusive,
+    reverse,
+):  # fmt: skip
     """Open the children of the state at hand, those whose absence lowers f most first."""
     target, trifle = goal
     bound, paid, n_sets, depth = state
@@ -242,7 +275,7 @@ def _expand(
             if not new:
                 continue
         counters[CHILDREN] += 1
-        flag = _solve_child(model, lifted, spot, child, best, desk, h, c)
+        flag = _solve_child(model, lifted, spot, child, best, desk, h, c, reverse)
         if flag == 2:
             counters[STALLS] += 1
             packing.floor[0] = min(packing.floor[0], desk.bound[c])
@@ -296,7 +329,13 @@ def advance(
             packing.floor[0] = min(packing.floor[0], bound)
             continue
         counters[STATES] += 1
-        solved, depth = _take(lifted, states, slot, spot, packing, desk)
+        solved, depth = _take(lifted, states, slot, spot, packing, desk, exclusive)
+        reverse = exclusive and solved and paid + proved_value(lifted, spot, packing.w) >= target
+        if exclusive and not reverse:  # the way out is too cheap between reversed samples
+            _ignore_reversed(spot)
+            lift(lifted, spot)
+            solved = descend(lifted, spot, 100 * (d + 2))
+            offer_point(model, lifted, spot, best, desk)
         if not solved:
             counters[STALLS] += 1
             packing.floor[0] = min(packing.floor[0], bound)
@@ -317,7 +356,7 @@ def advance(
         packing.floor[0] = min(packing.floor[0], max(better, paid + proved_value(lifted, spot, packing.w)))
         _expand(
             model, price, lifted, keys, seen, states, best, spot, child, packing, desk, counters, (target, trifle),
-            (better, paid, n_sets, depth), exclusive,
+            (better, paid, n_sets, depth), exclusive, reverse,
         )  # fmt: skip
 
 
@@ -346,6 +385,7 @@ def _start(model, best, spot):
     spot.x[d] = best.b[0]
     for i in range(n + 1):
         spot.role[i] = WATCHED
+        spot.sign[i] = 1.0
     spot.size[0] = 0
 
 

@@ -12,7 +12,11 @@ f grows with S. Let R* be the violated set of an optimum better than UB, N all s
 *Exclusive search.* Let T be a set with conv(T) >= UB - cost(R), for instance the tight samples at x(N \\ R). Whoever
 leaves out R and is better leaves out a member of T, h_1 or h_2 or ...; child j leaves out h_j and keeps h_1, ...,
 h_{j-1}. The children cover everything and do not overlap. (A set with conv(T) >= UB - cost(R) - the least price is as
-good: R itself has been offered as incumbent, and every larger set pays one price more.)
+good: R itself has been offered as incumbent, and every larger set pays one price more.) R* holds R, and margins are
+below t on R*. So the rows of R stay, reversed: conv is the least penalty with margins >= t on a set and <= t on R, and
+sets conflict the sooner the more is left out. (On bupa, n = 192 and d = 6, at C = 1e4 the bound after 15 s is 0.82 of
+the incumbent value, without this 0.75.) Between opposite rows M may be too small for s = 0. If the dual value of the
+tight samples does not reach UB - cost(R) for that reason, the state goes on with R absent.
 
 *Proper search* (Matousek, On geometric optimization with few violated constraints, 1995). Call R proper if no member
 of R is strictly satisfied at x(N \\ R). R* is proper: dropping a satisfied member would save its price. If R is proper
