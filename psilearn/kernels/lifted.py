@@ -4,7 +4,7 @@
 
 with fixed v_i > 0, so that every set S is feasible. For M >= sum_i v_i alpha_i of the hard margin's multipliers the
 optimum has s = 0 and f(S) is the hard margin's value conv(S); in any case f(S) <= conv(S). A sample may be reversed
-(sign -1): its row is then -<a_i, w> - y_i b + v_i s >= -t.
+(sign -1): its row is then -<a_i, w> - y_i b + v_i s >= -t. Its way out is v_i times its ``ease``.
 
 Rows (a_i, y_i, v_i), and the row of s >= 0, are tight or not. The tight ones, ``members``, are kept in an orthogonal
 factorisation G' = Q R, whose last columns span the directions that keep them tight. The Hessian is the identity but for
@@ -30,16 +30,17 @@ _TINY = 1e-12
 
 
 class Lifted(NamedTuple):
-    """Rows of all samples and of s >= 0 (last), both ways round, right-hand sides, and M."""
+    """Rows of all samples and of s >= 0 (last), both ways round, right-hand sides, M, and the ease of known fates."""
 
     rows: NDArray[np.float64]
     columns: NDArray[np.float64]
     right: NDArray[np.float64]
     price: float
+    hard: float
 
 
 class Spot(NamedTuple):
-    """A point x = (w, b, s) with its slacks, roles, members, their factors, scratch vectors, and the rows' signs."""
+    """A point x = (w, b, s) with its slacks, roles, members, their factors, scratch vectors, signs and ease."""
 
     x: NDArray[np.float64]
     slack: NDArray[np.float64]
@@ -53,16 +54,15 @@ class Spot(NamedTuple):
     move: NDArray[np.float64]
     spare: NDArray[np.float64]
     sign: NDArray[np.float64]
+    ease: NDArray[np.float64]
 
 
 def make_spot(n_rows: int, width: int) -> Spot:
     """Allocate a point for ``n_rows`` rows in ``width`` variables."""
     square = np.zeros((width, width)), np.zeros((width, width))
     vectors = np.zeros(width), np.zeros(width), np.zeros(n_rows), np.zeros(width)
-    integers = np.zeros(1, np.int64), np.zeros(width, np.int64)
-    return Spot(
-        np.zeros(width), np.zeros(n_rows), np.zeros(n_rows, np.int8), *integers, *square, *vectors, np.ones(n_rows)
-    )
+    integers, signs = (np.zeros(1, np.int64), np.zeros(width, np.int64)), (np.ones(n_rows), np.ones(n_rows))
+    return Spot(np.zeros(width), np.zeros(n_rows), np.zeros(n_rows, np.int8), *integers, *square, *vectors, *signs)
 
 
 @inner
@@ -73,6 +73,7 @@ def copy_spot(source, target):
         target.slack[i] = source.slack[i]
         target.role[i] = source.role[i]
         target.sign[i] = source.sign[i]
+        target.ease[i] = source.ease[i]
     target.size[0] = source.size[0]
     for k in range(width):
         target.x[k] = source.x[k]
@@ -96,9 +97,9 @@ def forget_members(spot):
 
 
 @inner
-def _entry(lifted, spot, i, f):
-    """Entry f of row i, turned round if the sample is reversed."""
-    return lifted.rows[i, f] if f == spot.x.size - 1 else spot.sign[i] * lifted.rows[i, f]
+def entry(lifted, spot, i, f):
+    """Entry f of row i with the sample's sign and ease."""
+    return (spot.ease[i] if f == spot.x.size - 1 else spot.sign[i]) * lifted.rows[i, f]
 
 
 @inner
@@ -111,7 +112,7 @@ def append(lifted, spot, i):
     for k in range(width):
         c[k] = 0.0
     for f in range(width):
-        g = _entry(lifted, spot, i, f)
+        g = entry(lifted, spot, i, f)
         norm += g * g
         for k in range(width):
             c[k] += g * q[f, k]
@@ -157,7 +158,7 @@ def remove(spot, position, role):
 
 
 @inner
-def _multiply(lifted, sign, vector, out):
+def _multiply(lifted, spot, vector, out):
     """Products of all rows with a vector."""
     n, last = out.size, vector.size - 1
     for i in range(n):
@@ -171,7 +172,7 @@ def _multiply(lifted, sign, vector, out):
     p = vector[last]
     column = lifted.columns[last]
     for i in range(n):
-        out[i] = sign[i] * out[i] + p * column[i]
+        out[i] = spot.sign[i] * out[i] + p * spot.ease[i] * column[i]
 
 
 @inner
@@ -182,14 +183,14 @@ def measure(lifted, spot):
         i = spot.members[k]
         off = spot.sign[i] * lifted.right[i]
         for f in range(width):
-            off -= _entry(lifted, spot, i, f) * spot.x[f]
+            off -= entry(lifted, spot, i, f) * spot.x[f]
         for l in range(k):
             off -= spot.r[l, k] * c[l]
         c[k] = off / spot.r[k, k]
     for f in range(width):
         for k in range(m):
             spot.x[f] += spot.q[f, k] * c[k]
-    _multiply(lifted, spot.sign, spot.x, spot.slack)
+    _multiply(lifted, spot, spot.x, spot.slack)
     for i in range(spot.slack.size):
         spot.slack[i] -= spot.sign[i] * lifted.right[i]
 
@@ -289,7 +290,7 @@ def descend(lifted, spot, limit):
             scale = max(scale, abs(spot.x[f]))
         theta, blocker, pull = (np.inf if straight else 1.0), -1, 0.0
         if size > 1e-13 * scale:
-            _multiply(lifted, spot.sign, spot.step, move)
+            _multiply(lifted, spot, spot.step, move)
             for i in range(n):
                 if move[i] < -_FLAT * size and role[i] == WATCHED:
                     ratio = max(slack[i], 0.0) / -move[i]
@@ -323,11 +324,11 @@ def lift(lifted, spot):
     width, n = spot.x.size, spot.slack.size - 1
     forget_members(spot)
     spot.x[width - 1] = 0.0
-    _multiply(lifted, spot.sign, spot.x, spot.slack)
+    _multiply(lifted, spot, spot.x, spot.slack)
     most = 0.0
     for i in range(n):
         if spot.role[i] != ABSENT:
-            most = max(most, (spot.sign[i] * lifted.right[i] - spot.slack[i]) / lifted.rows[i, width - 1])
+            most = max(most, (spot.sign[i] * lifted.right[i] - spot.slack[i]) / entry(lifted, spot, i, width - 1))
     spot.x[width - 1] = most
     measure(lifted, spot)
 

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .compiling import inner
-from .lifted import ABSENT, WATCHED, append, copy_spot, descend, forget_members, proved_value, remove
+from .lifted import ABSENT, WATCHED, append, copy_spot, descend, entry, forget_members, proved_value, remove
 
 #: Worths are stored in single precision, rounded down by this part.
 _SHAVE = 1.0 - 1e-6
@@ -159,10 +159,10 @@ def bring_in(lifted, spot, i):
     spot.role[i] = WATCHED
     if spot.slack[i] < 0.0:
         forget_members(spot)
-        rise = -spot.slack[i] / lifted.rows[i, last]
+        rise = -spot.slack[i] / entry(lifted, spot, i, last)
         spot.x[last] += rise
         for j in range(spot.slack.size):
-            spot.slack[j] += rise * lifted.rows[j, last]
+            spot.slack[j] += rise * entry(lifted, spot, j, last)
         spot.slack[i] = 0.0
         append(lifted, spot, i)
 

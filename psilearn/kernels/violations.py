@@ -17,10 +17,12 @@ from numpy.typing import NDArray
 from .compiling import inner, kernel
 from .lifted import (
     ABSENT,
+    INFEASIBLE,
     WATCHED,
     append,
     copy_spot,
     descend,
+    entry,
     forget_members,
     lift,
     proved_value,
@@ -82,13 +84,13 @@ def offer_point(model, lifted, spot, best, desk):
     for f in range(d):
         value += 0.5 * spot.x[f] * spot.x[f]
     for i in range(n):
-        if spot.sign[i] * (spot.slack[i] - lifted.rows[i, d + 1] * s) < -FEASIBLE:
+        if spot.sign[i] * (spot.slack[i] - entry(lifted, spot, i, d + 1) * s) < -FEASIBLE:
             value += model.cost[i] * model.cap
     if value < best.value[0]:
         for f in range(d):
             desk.w[f] = spot.x[f]
         for i in range(n):
-            desk.u[i] = spot.sign[i] * (spot.slack[i] - lifted.rows[i, d + 1] * s) + lifted.right[i]
+            desk.u[i] = spot.sign[i] * (spot.slack[i] - entry(lifted, spot, i, d + 1) * s) + lifted.right[i]
         offer(model, best, desk.w, spot.x[d], desk.u)
     return value
 
@@ -135,6 +137,7 @@ def _take(lifted, states, slot, spot, packing, desk, reverse):
         packing.kept[i] = 1 if has(states.kept[slot], i) else 0
         spot.role[i] = WATCHED
         spot.sign[i] = 1.0
+        spot.ease[i] = lifted.hard if reverse and (packing.kept[i] or has(desk.bits, i)) else 1.0
         if has(desk.bits, i):
             depth += 1
             if reverse:
@@ -151,7 +154,13 @@ def _take(lifted, states, slot, spot, packing, desk, reverse):
     for k in range(states.n_members[slot]):
         append(lifted, spot, np.int64(states.members[slot, k]))
     settle(lifted, spot)
-    return descend(lifted, spot, 100), depth
+    least = 0.0
+    for i in range(n + 1):
+        if spot.role[i] != ABSENT:
+            least = min(least, spot.slack[i])
+    if least < -INFEASIBLE:
+        lift(lifted, spot)
+    return descend(lifted, spot, 50 * spot.x.size), depth
 
 
 @inner
@@ -226,7 +235,7 @@ def _solve_child(model, lifted, spot, child, best, desk, h, c, reverse):
     n, d = model.a.shape
     _leave_out(spot, child, h)
     if reverse:
-        child.slack[h] = 2.0 * lifted.rows[h, d + 1] * child.x[d + 1] - child.slack[h]
+        child.slack[h] = 2.0 * entry(lifted, child, h, d + 1) * child.x[d + 1] - child.slack[h]
         child.sign[h] = -1.0
         bring_in(lifted, child, h)
     solved = descend(lifted, child, 50 * (d + 2))
@@ -386,6 +395,7 @@ def _start(model, best, spot):
     for i in range(n + 1):
         spot.role[i] = WATCHED
         spot.sign[i] = 1.0
+        spot.ease[i] = 1.0
     spot.size[0] = 0
 
 
