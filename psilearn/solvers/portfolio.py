@@ -33,8 +33,13 @@ Array = NDArray[np.float64]
 FIRST_SLICE, SLICE = 1.0, 0.5
 #: Part of a slice that goes to incumbents, also where the bound is far away, and the seconds for easy problems before.
 _FOR_INCUMBENTS, _IF_FAR, _FAR, _EASY = 0.15, 0.3, 0.8, 0.1
+#: What is left of that part if the second half of all the time for incumbents has brought nothing better.
+_IN_VAIN = 0.2
+#: Part of a search's time whose end is compared with now. Bounds may rest for long: where C is large, they are nearly
+#: multiples of it.
+_MEMORY = 0.125
 #: Part of the time that every search gets, however little it promises.
-_LEAST_SHARE = 0.12
+_LEAST_SHARE = 0.08
 #: Seconds for incumbents when the search over violated sets begins again, where the time limit allows.
 _ROOT_SECONDS = 3.0
 
@@ -93,8 +98,9 @@ class Record:
 
     def promise(self, goal: float) -> float:
         """Seconds until the bound reaches the goal if it goes on to rise by the logarithm of time, as bounds do."""
-        now = self.spent[-1]
-        gain = self.bounds[-1] - float(np.interp(0.5 * now, self.spent, self.bounds))
+        now, then = self.spent[-1], max(_MEMORY * self.spent[-1], min(self.spent[1], 0.5 * self.spent[-1]))
+        rise = self.bounds[-1] - float(np.interp(then, self.spent, self.bounds))
+        gain = rise / math.log2(now / then)  # per doubling of the time
         doublings = max(goal - self.bounds[-1], 0.0) / max(gain, 1e-9 * goal)
         return now * (2.0 ** min(doublings, 1000.0) - 1.0)
 
@@ -120,6 +126,7 @@ class Plan:
         if suits(model):
             self.turns = {self._run_violations: Record()} | self.turns
         self.bound, self.turn, self.steps, self.engine = 0.0, 0, 0, "psilearn"
+        self.walked, self.improved = 0.0, 0.0  # seconds for incumbents, and how many when the last was found
 
     def run(self, clock: Clock, until: float, max_steps: float) -> bool:
         """Give the next in turn its slice; whether the incumbent is proved."""
@@ -145,7 +152,8 @@ class Plan:
     @property
     def _share(self) -> float:
         """Part of a slice that goes to incumbents."""
-        return _IF_FAR if self.turn > 2 and self.bound < _FAR * self.best.value[0] else _FOR_INCUMBENTS
+        share = _IF_FAR if self.turn > 2 and self.bound < _FAR * self.best.value[0] else _FOR_INCUMBENTS
+        return share * (_IN_VAIN if self.walked > max(2.0 * self.improved, _ROOT_SECONDS) else 1.0)
 
     def _run_tree(self, clock: Clock, until: float) -> bool:
         began, walked = clock.seconds, 0.0
@@ -183,8 +191,11 @@ class Plan:
 
     def _walk(self, clock: Clock, seconds: float) -> float:
         """Look for incumbents; the seconds that took."""
-        began = clock.seconds
+        began, before = clock.seconds, float(self.best.value[0])
         self.walker.run(clock, began + seconds)
+        self.walked += clock.seconds - began
+        if self.best.value[0] < before:
+            self.improved = self.walked
         return clock.seconds - began
 
     def _settle(self, search: TreeSearch | HittingSearch | ViolationSearch | LineSearch, engine: str) -> bool:
