@@ -76,6 +76,7 @@ def test_a_bound_that_rises_by_the_logarithm_of_time_is_extrapolated():
     assert record.promise(8.0) == pytest.approx(16.0 - 4.0)
     assert record.promise(6.0) == 0.0
     assert record_of((4.0, 7.0), (4.0, 7.0)).promise(8.0) > 1e100
+    assert record_of((4.0, 0.0)).promise(8.0) == 4.0  # compiled, perhaps
 
 
 def test_whoever_promises_most_goes_on_and_nobody_is_forgotten():

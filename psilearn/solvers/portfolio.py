@@ -93,11 +93,17 @@ class Record:
 
     def note(self, seconds: float, bound: float) -> None:
         """Add a turn."""
-        self.spent.append(self.spent[-1] + seconds)
+        self.spent.append(self.spent[-1] + max(seconds, 1e-6))
         self.bounds.append(bound)
 
     def promise(self, goal: float) -> float:
-        """Seconds until the bound reaches the goal if it goes on to rise by the logarithm of time, as bounds do."""
+        """Seconds until the bound reaches the goal if it goes on to rise by the logarithm of time, as bounds do.
+
+        A search without a bound may not have had the time to begin, since kernels compile first: it may go on as long
+        again.
+        """
+        if self.bounds[-1] <= 0.0:
+            return self.spent[-1]
         now, then = self.spent[-1], max(_MEMORY * self.spent[-1], min(self.spent[1], 0.5 * self.spent[-1]))
         rise = self.bounds[-1] - float(np.interp(then, self.spent, self.bounds))
         gain = rise / math.log2(now / then)  # per doubling of the time
@@ -162,14 +168,14 @@ class Plan:
         if not self.tree.is_done:
             walked = self._walk(clock, self._share * (until - clock.seconds))
             self.tree.run(clock, until, math.inf)
-        self.turns[self._run_tree].note(clock.seconds - began - walked, self.tree.bound)
+        self.turns[self._run_tree].note(min(clock.seconds, until) - began - walked, self.tree.bound)
         return self._settle(self.tree, "psilearn")
 
     def _run_hitting(self, clock: Clock, until: float) -> bool:
         self.hitting = self.hitting or HittingSearch(self.model, self.best, self.scratch, self.options)
         began = clock.seconds
         self.hitting.run(clock, until, math.inf)
-        self.turns[self._run_hitting].note(clock.seconds - began, self.hitting.bound)
+        self.turns[self._run_hitting].note(min(clock.seconds, until) - began, self.hitting.bound)
         return self._settle(self.hitting, "psilearn with HiGHS")
 
     def _run_violations(self, clock: Clock, until: float) -> bool:
@@ -186,7 +192,7 @@ class Plan:
             search = search.begun_again() if search.is_outdated else search
             search.run(clock, min(until, clock.limit), math.inf)
         self.violations = search
-        self.turns[self._run_violations].note(clock.seconds - began - walked, search.bound)
+        self.turns[self._run_violations].note(min(clock.seconds, until) - began - walked, search.bound)
         return self._settle(search, "psilearn")
 
     def _walk(self, clock: Clock, seconds: float) -> float:
