@@ -85,11 +85,17 @@ def search(
 
 
 class Record:
-    """How one search has fared: seconds spent, and its bound after each turn."""
+    """How one search has fared: seconds spent and its bound after each turn, seconds ``before`` it began anew."""
 
-    def __init__(self) -> None:
+    def __init__(self, before: float = 0.0) -> None:
+        self.before = before
         self.spent: list[float] = [0.0]
         self.bounds: list[float] = [0.0]
+
+    @property
+    def total(self) -> float:
+        """All seconds spent."""
+        return self.before + self.spent[-1]
 
     def note(self, seconds: float, bound: float) -> None:
         """Add a turn."""
@@ -148,9 +154,9 @@ class Plan:
 
     def next(self) -> Callable[[Clock, float], bool]:
         """Return the search that has had no turn or too little time, else the one with the best promise."""
-        total = sum(record.spent[-1] for record in self.turns.values())
+        total = sum(record.total for record in self.turns.values())
         for run, record in self.turns.items():
-            if record.spent[-1] <= _LEAST_SHARE * total:
+            if record.total <= _LEAST_SHARE * total:
                 return run
         goal = float(self.best.value[0])
         return min(self.turns, key=lambda run: self.turns[run].promise(goal))
@@ -189,7 +195,9 @@ class Plan:
             until += 1.5 * effort
         if not search.is_done:
             walked = self._walk(clock, effort)
-            search = search.begun_again() if search.is_outdated else search
+            if search.is_outdated:
+                search = search.begun_again()
+                self.turns[self._run_violations] = Record(self.turns[self._run_violations].total)
             search.run(clock, min(until, clock.limit), math.inf)
         self.violations = search
         self.turns[self._run_violations].note(min(clock.seconds, until) - began - walked, search.bound)
