@@ -38,6 +38,8 @@ _IN_VAIN = 0.2
 #: Part of a search's time whose end is compared with now. Bounds may rest for long: where C is large, they are nearly
 #: multiples of it.
 _MEMORY = 0.125
+#: How far beyond the time left a promise is worth nothing, and part of the best bound that counts as near it.
+_HOPELESS, _NEAR = 100.0, 0.9
 #: Part of the time that every search gets, however little it promises.
 _LEAST_SHARE = 0.08
 #: Seconds for incumbents when the search over violated sets begins again, where the time limit allows.
@@ -150,16 +152,24 @@ class Plan:
         if math.isfinite(max_steps):
             self.tree.run(clock, until, max_steps)
             return self._settle(self.tree, "psilearn")
-        return self.next()(clock, until)
+        return self.next(clock.left)(clock, until)
 
-    def next(self) -> Callable[[Clock, float], bool]:
-        """Return the search that has had no turn or too little time, else the one with the best promise."""
+    def next(self, left: float = math.inf) -> Callable[[Clock, float], bool]:
+        """Return the search that has had no turn or too little time, else the one with the best promise.
+
+        If nobody promises anything for the seconds that are left, those with the best bounds share them.
+        """
         total = sum(record.total for record in self.turns.values())
         for run, record in self.turns.items():
             if record.total <= _LEAST_SHARE * total:
                 return run
         goal = float(self.best.value[0])
-        return min(self.turns, key=lambda run: self.turns[run].promise(goal))
+        promise = {run: record.promise(goal) for run, record in self.turns.items()}
+        if min(promise.values()) < _HOPELESS * left:
+            return min(promise, key=lambda run: promise[run])
+        best = max(record.bounds[-1] for record in self.turns.values())
+        near = {run: record for run, record in self.turns.items() if record.bounds[-1] >= _NEAR * best}
+        return min(near, key=lambda run: near[run].total)
 
     @property
     def _share(self) -> float:
