@@ -88,3 +88,26 @@ def test_three_on_a_line_are_left_to_the_tree():
 def test_other_truncation_points_do_not_suit():
     problem = make_problem(np.random.default_rng(0), "plain", 9, HardMargin())
     assert not suits_lines(make_model(reduce(problem), problem.loss))
+
+
+@pytest.mark.parametrize("norm", [2, 1])
+def test_dense_samples_leave_no_room_for_a_near_miss(norm):
+    """Sixty samples in a disk: every line has others close by. Only the value of the optimum is known beforehand."""
+    for seed, loss in enumerate([Psi(0.5), Psi(2.0), TruncatedHinge(0.0)] * 2):
+        rng = np.random.default_rng([seed, norm, 60])
+        radius, angle = np.sqrt(rng.random(60)), rng.uniform(0.0, 2.0 * np.pi, 60)
+        X = np.column_stack([radius * np.cos(angle), radius * np.sin(angle)])
+        y = ((X[:, 0] > 0.0) ^ (rng.random(60) < 0.1)).astype(int)
+        penalty = Penalty(l2=1.0) if norm == 2 else Penalty(l1=1.0)
+        problem = Problem(LinearSpace(X), y, 2, loss, penalty, [1.0, 30.0, 1000.0][seed % 3], np.ones(60))
+        model = make_model(reduce(problem), loss)
+        other, scratch = first_incumbent(model, [])
+        tree = TreeSearch(model, other, scratch, Options(gap_tol=1e-8))
+        tree.run(Clock(), 60.0, math.inf)
+        assert tree.is_done
+        best, _ = given_incumbent(model, [])
+        best.value[0] = other.value[0] * (1.0 + 1e-6)
+        search = LineSearch(model, best, Options(gap_tol=1e-8))
+        search.run(Clock(), math.inf)
+        assert search.is_done
+        assert best.value[0] == pytest.approx(other.value[0], rel=1e-8)
