@@ -86,11 +86,11 @@ def test_whoever_promises_most_goes_on_and_nobody_is_forgotten():
     plan = portfolio.Plan(model, best, scratch, Options())
     goal = float(best.value[0])
     slow, fast, idle = plan.turns
-    assert plan.next() is slow
+    assert plan.next() == (slow, True)
     for run, bounds in ((slow, (0.8, 0.81)), (fast, (0.2, 0.6)), (idle, (0.0, 0.0))):
         for part in bounds:
             plan.turns[run].note(1.0, part * goal)
-    assert plan.next() is fast
-    assert plan.next(left=1e-3) is slow  # nobody will be done, and this bound is the best
+    assert plan.next() == (fast, True)
+    assert plan.next(left=1e-3) == (slow, False)  # nobody will be done, and this bound is the best
     plan.turns[fast].note(30.0, 0.9 * goal)
-    assert plan.next() is slow
+    assert plan.next() == (slow, True)

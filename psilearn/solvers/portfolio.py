@@ -152,24 +152,26 @@ class Plan:
         if math.isfinite(max_steps):
             self.tree.run(clock, until, max_steps)
             return self._settle(self.tree, "psilearn")
-        return self.next(clock.left)(clock, until)
+        run, is_hopeful = self.next(clock.left)
+        return run(clock, until if is_hopeful else clock.seconds + 0.5 * clock.left)
 
-    def next(self, left: float = math.inf) -> Callable[[Clock, float], bool]:
+    def next(self, left: float = math.inf) -> tuple[Callable[[Clock, float], bool], bool]:
         """Return the search that has had no turn or too little time, else the one with the best promise.
 
-        If nobody promises anything for the seconds that are left, those with the best bounds share them.
+        If nobody promises anything for the seconds that are left, those with the best bounds share them, in long turns
+        (False is returned, too), because hitting sets that are not done with their master begin it anew.
         """
         total = sum(record.total for record in self.turns.values())
         for run, record in self.turns.items():
             if record.total <= _LEAST_SHARE * total:
-                return run
+                return run, True
         goal = float(self.best.value[0])
         promise = {run: record.promise(goal) for run, record in self.turns.items()}
         if min(promise.values()) < _HOPELESS * left:
-            return min(promise, key=lambda run: promise[run])
+            return min(promise, key=lambda run: promise[run]), True
         best = max(record.bounds[-1] for record in self.turns.values())
         near = {run: record for run, record in self.turns.items() if record.bounds[-1] >= _NEAR * best}
-        return min(near, key=lambda run: near[run].total)
+        return min(near, key=lambda run: near[run].total), False
 
     @property
     def _share(self) -> float:
