@@ -94,3 +94,20 @@ def test_whoever_promises_most_goes_on_and_nobody_is_forgotten():
     assert plan.next(left=1e-3) == (slow, False)  # nobody will be done, and this bound is the best
     plan.turns[fast].note(30.0, 0.9 * goal)
     assert plan.next() == (slow, True)
+
+
+def test_a_search_without_memory_is_passed_over():
+    problem = make_problem([3, 0], HardMargin(), n=30)
+    model = make_model(reduce(problem), problem.loss)
+    best, scratch = first_incumbent(model, [])
+    plan = portfolio.Plan(model, best, scratch, Options())
+    plan.run(Clock(), 0.0, math.inf)
+    goal = float(best.value[0])
+    stuck, *others = plan.turns
+    for part in (0.1, 0.9):
+        plan.turns[stuck].note(1.0, part * goal)
+        for other in others:
+            plan.turns[other].note(1.0, 0.1 * part * goal)
+    assert plan.next()[0] == stuck
+    plan.violations.is_full = True
+    assert plan.next()[0] in others

@@ -161,16 +161,19 @@ class Plan:
         If nobody promises anything for the seconds that are left, those with the best bounds share them, in long turns
         (False is returned, too), because hitting sets that are not done with their master begin it anew.
         """
-        total = sum(record.total for record in self.turns.values())
-        for run, record in self.turns.items():
+        search, able = self.violations, dict(self.turns)
+        if search is not None and search.is_stuck and not search.is_outdated:
+            del able[self._run_violations]
+        total = sum(record.total for record in able.values())
+        for run, record in able.items():
             if record.total <= _LEAST_SHARE * total:
                 return run, True
         goal = float(self.best.value[0])
-        promise = {run: record.promise(goal) for run, record in self.turns.items()}
+        promise = {run: record.promise(goal) for run, record in able.items()}
         if min(promise.values()) < _HOPELESS * left:
             return min(promise, key=lambda run: promise[run]), True
-        best = max(record.bounds[-1] for record in self.turns.values())
-        near = {run: record for run, record in self.turns.items() if record.bounds[-1] >= _NEAR * best}
+        best = max(record.bounds[-1] for record in able.values())
+        near = {run: record for run, record in able.items() if record.bounds[-1] >= _NEAR * best}
         return min(near, key=lambda run: near[run].total), False
 
     @property

@@ -132,6 +132,11 @@ class ViolationSearch:
         return self.is_empty and self.bound >= (1.0 - self.options.gap_tol) * self.best.value[0]
 
     @property
+    def is_stuck(self) -> bool:
+        """Whether there is no way on, though nothing is proved: memory is full, or states had to be given up."""
+        return self.is_full or (self.is_empty and not self.is_done)
+
+    @property
     def steps(self) -> int:
         """States so far."""
         return int(self.counters[kernel.STATES])
