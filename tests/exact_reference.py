@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import itertools
 
+import clarabel
 import numpy as np
+import scipy.sparse as sp
 from scipy.optimize import linprog
 
 GONE, FLOOR, SLOPE, KNOT, BEYOND = range(5)
@@ -80,3 +82,17 @@ def optimum_l1(X, signs, costs, loss):
         if answer.status == 0:
             best = min(best, paid + answer.fun)
     return best
+
+
+def least_penalty(rows, right):
+    """Least 1/2 |w|^2 with rows @ (w, b) >= right by a general solver, inf if there is none, None if it cannot say."""
+    d = rows.shape[1] - 1
+    settings = clarabel.DefaultSettings()
+    settings.verbose = False
+    settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = 1e-11
+    quadratic = sp.diags(np.append(np.ones(d), 0.0)).tocsc()
+    cones = [clarabel.NonnegativeConeT(right.size)]
+    answer = clarabel.DefaultSolver(quadratic, np.zeros(d + 1), sp.csc_matrix(-rows), -right, cones, settings).solve()
+    if answer.status == clarabel.SolverStatus.PrimalInfeasible:
+        return np.inf
+    return float(answer.obj_val) if answer.status == clarabel.SolverStatus.Solved else None

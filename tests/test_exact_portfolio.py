@@ -86,14 +86,14 @@ def test_whoever_promises_most_goes_on_and_nobody_is_forgotten():
     plan = portfolio.Plan(model, best, scratch, Options())
     goal = float(best.value[0])
     slow, fast, idle = plan.turns
-    assert plan.next() == (slow, True)
+    assert plan.next() == slow
     for run, bounds in ((slow, (0.8, 0.81)), (fast, (0.2, 0.6)), (idle, (0.0, 0.0))):
         for part in bounds:
             plan.turns[run].note(1.0, part * goal)
-    assert plan.next() == (fast, True)
-    assert plan.next(left=1e-3) == (slow, False)  # nobody will be done, and this bound is the best
+    assert plan.next() == fast
+    assert plan.next(left=1e-3) == slow  # nobody will be done, and this bound is the best
     plan.turns[fast].note(30.0, 0.9 * goal)
-    assert plan.next() == (slow, True)
+    assert plan.next() == slow
 
 
 def test_a_search_without_memory_is_passed_over():
@@ -108,6 +108,22 @@ def test_a_search_without_memory_is_passed_over():
         plan.turns[stuck].note(1.0, part * goal)
         for other in others:
             plan.turns[other].note(1.0, 0.1 * part * goal)
-    assert plan.next()[0] == stuck
+    assert plan.next() == stuck
     plan.violations.is_full = True
-    assert plan.next()[0] in others
+    assert plan.next() in others
+
+
+def test_the_user_says_when_it_is_enough(monkeypatch):
+    problem = make_problem([5, 0], Psi(0.5), n=40)
+    monkeypatch.setattr(portfolio, "FIRST_SLICE", 1e-4)
+    heard = []
+
+    def enough(objective, bound):
+        heard.append((objective, bound))
+        return True
+
+    result = mip.solve(problem, Options(extra={"enough": enough}))
+    assert result.status is Status.INTERRUPTED
+    assert len(heard) == 1
+    assert result.objective <= heard[0][0] * (1 + 1e-12)
+    assert result.lower_bound == pytest.approx(min(heard[0][1], result.objective))

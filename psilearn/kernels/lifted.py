@@ -218,7 +218,7 @@ def _direction(lifted, spot):
     eb, es = bs, spread - half
     norm = np.hypot(eb, es)
     if norm <= 1e-15:
-        eb, es, norm = (1.0, 0.0, 1.0) if half >= 0.0 else (0.0, 1.0, 1.0)
+        eb, es, norm = (1.0, 0.0, 1.0) if half > 0.0 else (0.0, 1.0, 1.0)
     eb, es = eb / norm, es / norm
     long_curve, short_curve = 1.0 - mid - spread, 1.0 - mid + spread
     straight = long_curve <= _FLAT and abs(es) > 1e-8

@@ -6,144 +6,264 @@ better solution has conv(K) < UB - LB, so a set S with conv(S) >= UB - LB is a c
 
     sum_{i in S} z_i >= 1.
 
-The master problem min sum_i cap cost_i z_i over all known conflicts is solved by HiGHS and gives LB; keeping
-everything it leaves in gives a better incumbent or new conflicts, made minimal by deletion. Conflicts stay valid,
-because UB falls and LB rises. For the hard margin these are the combinatorial Benders cuts of Santana, Serrano,
-Schiffer and Vidal (2022), with the penalty counted in. Conflicts are proved by dual feasible points; the master's
-bound is attested by HiGHS.
+The master problem min sum_i cap cost_i z_i over all conflicts gives LB. It is solved by branch and cut: the best open
+node, some z_i fixed at 0 (kept) or 1 (out), has its linear relaxation solved by HiGHS, gets the conflicts that its
+solution violates, and is split. Conflicts stay valid everywhere, because UB falls and LB rises. An integral solution
+that violates none is an incumbent. For the hard margin these are the combinatorial Benders cuts of Santana, Serrano,
+Schiffer and Vidal (2022), with the penalty counted in. Conflicts are proved by dual feasible points, and so are the
+bounds of nodes: for any multipliers p >= 0 of the conflicts and prices c,
+
+    LB >= sum_S p_S + sum_i min over the allowed z_i of (c_i - sum_{S holds i} p_S) z_i.
 """
 
 from __future__ import annotations
 
+import heapq
 import math
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from ..kernels import tree
 from ..kernels.pieces import FREE, GONE, IN
-from ..programs.highs import Answer, HighsSession
+from ..programs.highs import HighsSession
 from .base import Clock, Options
-from .branch import make_work
+from .branch import InconsistentBoundError
+from .conflicts import VIOLATED, Conflicts
 
 Array = NDArray[np.float64]
+Fates = NDArray[np.int8]
 
-#: Roundings of a fractional master solution that are searched for conflicts.
-_LEVELS = (0.999, 0.5, 0.1)
-
-
-class _Conflicts:
-    """Finds conflicts of the convex problem."""
-
-    def __init__(self, model: tree.Model, best: tree.Best, scratch: tree.Work) -> None:
-        self.model, self.best, self.scratch = model, best, scratch
-        self.work = make_work(model)
-
-    def value(self, state: NDArray[np.int8], cutoff: float) -> float:
-        """Dual bound on conv of the samples that are IN, at least the cutoff if it reaches it."""
-        model, work = self.model, self.work
-        work.state[:] = np.where(model.given == FREE, state, model.given)
-        left_out = model.cap * float(model.cost[work.state == GONE].sum())
-        value, _ = tree.solve_node(model, work, cutoff + left_out)
-        return value - left_out
-
-    def support(self) -> NDArray[np.intp]:
-        """Samples that prove the last value."""
-        return np.flatnonzero((self.work.alpha > 0.0) & (self.work.state == IN) & (self.model.given == FREE))
-
-    def minimal(self, members: NDArray[np.intp], cutoff: float, clock: Clock) -> NDArray[np.intp]:
-        """Delete members, those with small multipliers first, while the rest is still a conflict."""
-        order = members[np.argsort(self.work.alpha[members], kind="stable")]
-        current = list(order)
-        for i in order:
-            if i not in current:
-                continue
-            if clock.is_over:
-                break
-            state = np.full(self.model.y.size, GONE, np.int8)
-            rest = [j for j in current if j != i]
-            state[rest] = IN
-            if rest and self.value(state, cutoff) >= cutoff:
-                smaller = self.support()
-                current = list(smaller) if smaller.size else rest
-        return np.array(sorted(current), dtype=np.intp)
-
-    def disjoint(self, out: NDArray[np.bool_], cutoff: float, clock: Clock) -> list[NDArray[np.intp]]:
-        """Disjoint minimal conflicts among the samples not left out, until the rest is none."""
-        found: list[NDArray[np.intp]] = []
-        state = np.where(out, GONE, IN).astype(np.int8)
-        while not clock.is_over:
-            value = self.value(state, cutoff)
-            work = self.work
-            if value < cutoff:
-                self.scratch.alpha[:] = work.alpha
-                tree.local_search(self.model, self.best, self.scratch, work.u)
-                break
-            members = self.support()
-            if members.size == 0:
-                break
-            conflict = self.minimal(members, cutoff, clock)
-            found.append(conflict)
-            state[conflict] = GONE
-        return found
+KEPT, OUT, UNDECIDED = 0, 1, 2
+#: Tries to find conflicts of a fractional solution: in the tree, at first at the root, and at most.
+_TRIES, _FIRST_TRIES, _MOST_TRIES = 3, 6, 48
+#: Rounds of conflicts in a node of the tree, and the least rise of its bound (in prices) that makes another one pay.
+_ROUNDS, _RISE = 4, 0.01
+#: Variables tried before branching, branchings on one that make it known, and simplex iterations of a try.
+_TRIED, _KNOWN, _TRIAL = 8, 4, 50
+#: Relaxations for which a row may be slack before it leaves the programme, and rows that do not make that worth while.
+_IDLE, _FEW = 30, 300
+_INTEGRAL, _ROUNDED, _NO_LIMIT = 1e-6, 1e-12, 2**31 - 1
+#: Part of the tolerance that is used; the rest is for incumbents that are better by less than that.
+_TOLERATED = 0.9
 
 
 class HittingSearch:
     """The search by implicit hitting sets, to be run in slices of time."""
 
     def __init__(self, model: tree.Model, best: tree.Best, scratch: tree.Work, options: Options) -> None:
-        self.model, self.best, self.options = model, best, options
-        self.conflicts = _Conflicts(model, best, scratch)
+        self.best, self.options, self.model = best, options, model
+        self.conflicts = Conflicts(model, best, scratch, options.random_state)
         self.price = model.cap * model.cost
         self.unit = float(self.price.min())
-        self.integral = bool(np.allclose(self.price, self.unit, rtol=1e-12))
-        self.master = HighsSession(mip_rel_gap=0.0)
-        self.master.add_columns(self.price / self.unit, 0.0, 1.0, integer=True)
-        self.bound, self.steps, self.relaxed = 0.0, 0, True
-
-    @property
-    def target(self) -> float:
-        """Bound at which the incumbent is proved."""
-        value = float(self.best.value[0])
-        out = self.best.u < self.model.t - tree.FEASIBLE
-        rest = max(0.0, value - float(self.price[out].sum()))
-        return value - self.options.gap_tol * min(value, rest) - tree.ROUNDING * value
+        self.cost = self.price / self.unit
+        self.is_whole = bool(np.allclose(self.cost, 1.0, rtol=1e-12))
+        self.master = Master(self.cost)
+        fates = np.where(model.given == FREE, UNDECIDED, KEPT).astype(np.int8)
+        self.open: list[tuple[float, int, Fates]] = [(0.0, 0, fates)]  # bound in prices, number, fates
+        self.gains, self.counts = np.zeros((2, self.price.size)), np.zeros((2, self.price.size))
+        self.bound, self.steps = 0.0, 0
+        self.goal, self.least = math.inf, math.inf  # the least solution where everything is decided
 
     @property
     def is_done(self) -> bool:
-        """Whether the bound has reached the incumbent."""
-        return self.bound >= self.target
+        """Whether the incumbent is proved to the tolerance asked for."""
+        return self.bound >= self.goal
+
+    def _set_goal(self) -> None:
+        """Look for solutions below the incumbent value, less the tolerance and an allowance for rounding, from now on.
+
+        Where leaving out is dear, the tolerance is on what else the incumbent costs.
+        """
+        value = float(self.best.value[0])
+        out = self.best.u < self.model.t - tree.FEASIBLE
+        rest = max(0.0, value - float(self.price[out].sum()))
+        self.goal = min(self.goal, value - _TOLERATED * self.options.gap_tol * rest - tree.ROUNDING * value)
+
+    @property
+    def cutoff(self) -> float:
+        """Penalty that no solution better than the goal has."""
+        return self.goal - self.bound
 
     def run(self, clock: Clock, until: float, max_steps: float) -> None:
-        """Search until done, or until the clock shows ``until`` seconds, or ``max_steps`` rounds are spent."""
+        """Search until done, or until the clock shows ``until`` seconds, or ``max_steps`` nodes are spent."""
         inner = Clock(until)
         inner.start = clock.start
+        self._set_goal()
         while not self.is_done and not inner.is_over and self.steps < max_steps:
             self.steps += 1
-            self.master.set(solve_relaxation=self.relaxed)
-            answer = self.master.solve(max(0.5 * inner.left, 0.01))  # the engine checks its clock rarely
-            self._raise_bound(answer)
-            if answer.x.size and np.isfinite(answer.value) and not self.is_done:
-                self._add_conflicts(answer.x, inner)
+            value, _, fates = heapq.heappop(self.open)
+            value, z = self._solve(value, fates, inner)
+            self._set_goal()
+            if self._in_full(value) < self.goal:
+                if z is None:
+                    self._put(value, fates)
+                elif np.any(fates == UNDECIDED):
+                    self._branch(value, fates, z)
+                else:
+                    self.least = min(self.least, self._in_full(value) + self._penalty(fates))
+            top = self._in_full(self.open[0][0]) if self.open else math.inf
+            self.bound = max(self.bound, min(top, self.least, self.goal))
+            if self.best.value[0] < self.bound * (1.0 - 1e-9):
+                raise InconsistentBoundError("an incumbent is below a bound that was proved before")
 
-    def _raise_bound(self, answer: Answer) -> None:
-        if self.relaxed and not answer.is_optimal:
+    def _in_full(self, value: float) -> float:
+        """Bound that a value of the master proves."""
+        if math.isinf(value):
+            return value
+        return self.unit * (math.ceil(value - _INTEGRAL) if self.is_whole else value * (1.0 - _ROUNDED))
+
+    def _penalty(self, fates: Fates) -> float:
+        """Bound on the penalty of those who keep just these."""
+        state = np.where(fates == OUT, GONE, IN).astype(np.int8)
+        return self.conflicts.value(state, 2.0 * float(self.best.value[0]))
+
+    def _put(self, value: float, fates: Fates) -> None:
+        heapq.heappush(self.open, (value, self.steps + len(self.open), fates))
+
+    def _solve(self, value: float, fates: Fates, clock: Clock) -> tuple[float, Array | None]:
+        """Bound a node, adding conflicts; also its fractional solution, None if it can't be split for want of time."""
+        is_root, rounds = self.steps == 1, 0
+        tries = _FIRST_TRIES if is_root else _TRIES
+        while not clock.is_over:
+            rounds += 1
+            if self.master.is_impossible(fates):
+                return math.inf, None
+            before = value
+            bound, z = self.master.solve(fates, clock.left)
+            value = max(value, bound)
+            if z is None or self._in_full(value) >= self.goal:
+                return value, z
+            if self.master.recall(z) or self._separate(z, tries, clock):
+                if is_root or rounds < _ROUNDS or value > before + _RISE:
+                    continue
+            elif is_root and self.conflicts.are_weighed and tries < _MOST_TRIES:
+                tries *= 2
+                continue
+            return value, z
+        return value, None
+
+    def _separate(self, z: Array, tries: int, clock: Clock) -> bool:
+        """Add conflicts that z violates; whether there are any."""
+        found = self.conflicts.violated(z, self.cutoff, tries, clock)
+        if not found and np.all(np.minimum(z, 1.0 - z) < _INTEGRAL):
+            found = self.conflicts.disjoint(z > 0.5, self.cutoff, clock)
+        self.master.add(found)
+        return bool(found)
+
+    def _branch(self, value: float, fates: Fates, z: Array) -> None:
+        """Split a node at the variable that promises the largest rise of both bounds."""
+        free = np.flatnonzero(fates == UNDECIDED)
+        inside = np.minimum(z[free], 1.0 - z[free])
+        if not np.any(inside > _INTEGRAL):  # kept samples of an incumbent that rounding keeps from being a conflict
+            inside = self.conflicts.work.alpha[free] + np.finfo(float).tiny
+        seen = self.counts.sum()
+        mean = self.gains.sum() / seen if seen else 1.0
+        gain = np.where(self.counts > 0, self.gains / np.maximum(self.counts, 1), mean)[:, free]
+        score = np.maximum(gain[KEPT] * z[free], 1e-6) * np.maximum(gain[OUT] * (1.0 - z[free]), 1e-6)
+        order = np.argsort(np.where(inside > _INTEGRAL, -score, math.inf), kind="stable")[:_TRIED]
+        best, most = (int(free[order[0]]), (value, value)), -1.0
+        for k in order:
+            j = int(free[k])
+            if inside[k] <= _INTEGRAL:
+                break
+            rises = gain[KEPT][k] * z[j], gain[OUT][k] * (1.0 - z[j])
+            bounds = value, value
+            if self.counts[:, j].min() < _KNOWN:
+                bounds = self._try(value, fates, z, j)
+                rises = bounds[KEPT] - value, bounds[OUT] - value
+            quality = max(rises[0], 1e-6) * max(rises[1], 1e-6)
+            if quality > most:
+                best, most = (j, bounds), quality
+        j, bounds = best
+        for fate in (KEPT, OUT):
+            child = fates.copy()
+            child[j] = fate
+            self._put(max(value, bounds[fate]), child)
+
+    def _try(self, value: float, fates: Fates, z: Array, j: int) -> tuple[float, float]:
+        """Bounds of both children for one variable, by a few simplex iterations."""
+        bounds = []
+        for fate, way in ((KEPT, z[j]), (OUT, 1.0 - z[j])):
+            fates[j] = fate
+            bound = math.inf if self.master.is_impossible(fates) else self.master.solve(fates, math.inf, _TRIAL)[0]
+            bounds.append(max(bound, value))
+            if math.isfinite(bound):
+                self.gains[fate, j] += (bounds[-1] - value) / max(way, _INTEGRAL)
+                self.counts[fate, j] += 1
+        fates[j] = UNDECIDED
+        return bounds[KEPT], bounds[OUT]
+
+
+class Master:
+    """The linear relaxation of the covering problem, with those of the known conflicts that matter."""
+
+    def __init__(self, cost: Array) -> None:
+        self.cost, self.session = cost, HighsSession()
+        self.session.add_columns(cost, 0.0, 1.0)
+        self.fates = np.full(cost.size, UNDECIDED, np.int8)
+        self.known = sp.csr_matrix((0, cost.size))
+        self.rows = np.zeros(0, np.intp)  # which of the known are rows of the programme, in its order
+        self.idle = np.zeros(0, np.intp)
+
+    def add(self, conflicts: list[NDArray[np.intp]]) -> None:
+        """Add conflicts as rows."""
+        if not conflicts:
             return
-        value = answer.value if self.relaxed else answer.bound
-        value = math.ceil(value - 1e-6) if self.integral else value * (1.0 - 1e-9)
-        self.bound = max(self.bound, self.unit * max(value, 0.0))
+        ends = np.cumsum([0, *(conflict.size for conflict in conflicts)])
+        entries = np.ones(ends[-1]), np.concatenate(conflicts), ends
+        first = self.known.shape[0]
+        self.known = sp.vstack([self.known, sp.csr_matrix(entries, shape=(len(conflicts), self.cost.size))], "csr")
+        self._take(np.arange(first, self.known.shape[0]))
 
-    def _add_conflicts(self, z: Array, clock: Clock) -> None:
-        """Add violated conflicts of a master solution; whether there are any decides how the master is solved next."""
-        found = []
-        for level in _LEVELS if self.relaxed else (0.5,):
-            cutoff = float(self.best.value[0]) * (1.0 - tree.ROUNDING) - self.bound
-            if cutoff > 0.0:
-                found += self.conflicts.disjoint(z > level, cutoff, clock)
-        violated = [conflict for conflict in found if z[conflict].sum() < 1.0 - 1e-6]
-        if violated:
-            rows = np.zeros((len(violated), z.size))
-            for row, conflict in zip(rows, violated):
-                row[conflict] = 1.0
-            self.master.add_rows(rows, 1.0, math.inf)
-        self.relaxed = bool(violated) and (self.relaxed or self.steps % 8 != 0)
+    def _take(self, which: NDArray[np.intp]) -> None:
+        if which.size:
+            self.session.add_rows(self.known[which], 1.0, math.inf)
+            self.rows = np.concatenate([self.rows, which])
+            self.idle = np.concatenate([self.idle, np.zeros(which.size, np.intp)])
+
+    def recall(self, z: Array) -> bool:
+        """Take known conflicts that z violates back; whether there are any."""
+        cover = self.known @ z
+        cover[self.rows] = 1.0
+        which = np.flatnonzero(cover < 1.0 - VIOLATED)
+        self._take(which)
+        return bool(which.size)
+
+    def is_impossible(self, fates: Fates) -> bool:
+        """Whether some conflict is kept altogether."""
+        return bool(np.any(self.known @ (fates != KEPT).astype(np.float64) == 0.0))
+
+    def solve(self, fates: Fates, seconds: float, iterations: int | None = None) -> tuple[float, Array | None]:
+        """Proved lower bound, and the solution if it was reached in time and not only tried for."""
+        changed = np.flatnonzero(fates != self.fates)
+        if changed.size:
+            now = fates[changed]
+            self.session.change_column_bounds(changed, np.where(now == OUT, 1.0, 0.0), np.where(now == KEPT, 0.0, 1.0))
+            self.fates[:] = fates
+        self.session.set(simplex_iteration_limit=_NO_LIMIT if iterations is None else iterations)
+        answer = self.session.solve(max(seconds, 0.01))
+        bound = self._dual_bound(answer.row_dual)
+        if not answer.is_optimal or iterations is not None:
+            return bound, None
+        self._age(answer.x)
+        return bound, np.clip(answer.x, 0.0, 1.0)
+
+    def _dual_bound(self, dual: Array) -> float:
+        """Bound from the multipliers of the rows, whatever they are."""
+        spread = np.zeros(self.known.shape[0])
+        if dual.size == self.rows.size:
+            spread[self.rows] = np.maximum(dual, 0.0)
+        reduced = self.cost - spread @ self.known
+        least = np.where(self.fates == OUT, reduced, np.where(self.fates == KEPT, 0.0, np.minimum(reduced, 0.0)))
+        return float(spread.sum() + least.sum())
+
+    def _age(self, z: Array) -> None:
+        """Drop rows that have been slack for long."""
+        slack = (self.known @ z)[self.rows] > 1.0 + VIOLATED
+        self.idle = np.where(slack, self.idle + 1, 0)
+        gone = self.idle > _IDLE
+        if np.count_nonzero(gone) > _FEW:
+            self.session.delete_rows(np.flatnonzero(gone))
+            self.rows, self.idle = self.rows[~gone], self.idle[~gone]

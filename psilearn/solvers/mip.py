@@ -62,6 +62,8 @@ def solve(problem: Problem, options: Options, start: Result | None = None) -> Re
         The support vector machine to restrict by; by default the one with the same penalty and C.
     memory : float
         Bytes of open nodes (default 2e9).
+    enough : callable (objective, bound) -> bool
+        Asked after every slice of time; the search ends as interrupted when it says True.
     engine : "psilearn", "scip", "gurobi" or "highs"
         Our own search, or a mixed-integer programme in an engine ("highs" for l1 penalties only; "gurobi" if it is
         installed).
@@ -156,7 +158,7 @@ def make_result(
     status = outcome.status
     if status is Status.OPTIMAL and relative_gap(objective, bound) > options.gap_tol:
         status = Status.STALLED
-    note = "search tree of dual feasible bounds" if outcome.engine == "psilearn" else "mixed-integer programme"
+    note = "search tree of dual feasible bounds" if outcome.engine.startswith("psilearn") else "mixed-integer programme"
     if not np.any(W):
         note += "; the optimum is a constant function"
     claim, extra = Claim.GLOBAL, {"nodes": float(outcome.nodes)}

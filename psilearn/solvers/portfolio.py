@@ -62,6 +62,7 @@ def search(
     model = make_model(reduction, loss, given)
     best, scratch = given_incumbent(model, points)
     bound, steps, engine = 0.0, 0, "psilearn"
+    enough = options.extra.get("enough", lambda objective, bound: False)
     max_steps = math.inf if options.max_iter is None else options.max_iter
     slice_end, status = (FIRST_SLICE if options.max_iter is None else math.inf), Status.OPTIMAL
     try:
@@ -73,6 +74,9 @@ def search(
             if is_proved:
                 break
             clock.note(reduction.unit * best.value[0], reduction.unit * min(bound, best.value[0]))
+            if enough(clock.history[-1].objective, clock.history[-1].bound):
+                status = Status.INTERRUPTED
+                break
             if clock.is_over or steps >= max_steps:
                 status = Status.TIME_LIMIT if clock.is_over else Status.ITERATION_LIMIT
                 break
@@ -152,14 +156,12 @@ class Plan:
         if math.isfinite(max_steps):
             self.tree.run(clock, until, max_steps)
             return self._settle(self.tree, "psilearn")
-        run, is_hopeful = self.next(clock.left)
-        return run(clock, until if is_hopeful else clock.seconds + 0.5 * clock.left)
+        return self.next(clock.left)(clock, until)
 
-    def next(self, left: float = math.inf) -> tuple[Callable[[Clock, float], bool], bool]:
+    def next(self, left: float = math.inf) -> Callable[[Clock, float], bool]:
         """Return the search that has had no turn or too little time, else the one with the best promise.
 
-        If nobody promises anything for the seconds that are left, those with the best bounds share them, in long turns
-        (False is returned, too), because hitting sets that are not done with their master begin it anew.
+        If nobody promises anything for the seconds that are left, those with the best bounds share them.
         """
         search, able = self.violations, dict(self.turns)
         if search is not None and search.is_stuck and not search.is_outdated:
@@ -167,14 +169,14 @@ class Plan:
         total = sum(record.total for record in able.values())
         for run, record in able.items():
             if record.total <= _LEAST_SHARE * total:
-                return run, True
+                return run
         goal = float(self.best.value[0])
         promise = {run: record.promise(goal) for run, record in able.items()}
         if min(promise.values()) < _HOPELESS * left:
-            return min(promise, key=lambda run: promise[run]), True
+            return min(promise, key=lambda run: promise[run])
         best = max(record.bounds[-1] for record in able.values())
         near = {run: record for run, record in able.items() if record.bounds[-1] >= _NEAR * best}
-        return min(near, key=lambda run: near[run].total), False
+        return min(near, key=lambda run: near[run].total)
 
     @property
     def _share(self) -> float:
@@ -195,8 +197,9 @@ class Plan:
     def _run_hitting(self, clock: Clock, until: float) -> bool:
         self.hitting = self.hitting or HittingSearch(self.model, self.best, self.scratch, self.options)
         began = clock.seconds
+        walked = self._walk(clock, self._share * (until - began)) if self.hitting.steps else 0.0
         self.hitting.run(clock, until, math.inf)
-        self.turns[self._run_hitting].note(min(clock.seconds, until) - began, self.hitting.bound)
+        self.turns[self._run_hitting].note(min(clock.seconds, until) - began - walked, self.hitting.bound)
         return self._settle(self.hitting, "psilearn with HiGHS")
 
     def _run_violations(self, clock: Clock, until: float) -> bool:
@@ -230,5 +233,6 @@ class Plan:
     def _settle(self, search: TreeSearch | HittingSearch | ViolationSearch | LineSearch, engine: str) -> bool:
         if search.bound > self.bound:
             self.bound, self.engine = search.bound, engine
-        self.steps = sum(other.steps for other in (self.tree, self.violations, self.lines) if other is not None)
+        searches = self.tree, self.hitting, self.violations, self.lines
+        self.steps = sum(other.steps for other in searches if other is not None)
         return search.is_done
