@@ -96,6 +96,30 @@ def test_whoever_promises_most_goes_on_and_nobody_is_forgotten():
     assert plan.next() == slow
 
 
+def test_the_turn_of_a_neglected_search_is_short():
+    problem = make_problem([3, 0], Psi(2.0))
+    model = make_model(reduce(problem), problem.loss)
+    best, scratch = first_incumbent(model, [])
+    plan = portfolio.Plan(model, best, scratch, Options())
+    plan.lines = None
+    _, neglected = plan.turns
+    ends = []
+    plan.turns = {
+        (lambda clock, until, run=run: ends.append((run, until - clock.seconds))): record
+        for run, record in plan.turns.items()
+    }
+    for record, seconds in zip(plan.turns.values(), (95.0, 5.0)):
+        record.note(seconds, 0.1)
+    clock = Clock()
+    clock.start -= 100.0
+    plan.run(clock, clock.seconds + 30.0, math.inf)
+    assert ends[0][0] == neglected
+    assert ends[0][1] == pytest.approx(8.0, abs=0.5)
+    list(plan.turns.values())[1].note(20.0, 0.1)
+    plan.run(clock, clock.seconds + 30.0, math.inf)
+    assert ends[1][1] == pytest.approx(30.0, abs=0.5)
+
+
 def test_a_search_without_memory_is_passed_over():
     problem = make_problem([3, 0], HardMargin(), n=30)
     model = make_model(reduce(problem), problem.loss)

@@ -15,7 +15,7 @@ from .node import Model, Work, solve_node
 from .pieces import FREE, IN, LEAN, OUT, convex_value, loss_value, piece_value
 
 #: Samples tried per node, and the number of trials after which a sample's history is trusted.
-_TRIED, _TRUSTED = 12, 128
+_TRIED, _TRUSTED = 12, 400
 #: Rows of the history: rises of the trials and their estimates, for OUT and IN; the number of trials; scores.
 _OUT, _IN, _OUT_GUESS, _IN_GUESS, _TRIALS, _SCORE = 0, 1, 2, 3, 4, 5
 

@@ -156,7 +156,14 @@ class Plan:
         if math.isfinite(max_steps):
             self.tree.run(clock, until, max_steps)
             return self._settle(self.tree, "psilearn")
-        return self.next(clock.left)(clock, until)
+        search = self.next(clock.left)
+        if self._is_neglected(search):  # a long turn would take more than its share
+            until = min(until, clock.seconds + max(SLICE, _LEAST_SHARE * clock.seconds))
+        return search(clock, until)
+
+    def _is_neglected(self, search: Callable[[Clock, float], bool]) -> bool:
+        """Whether a search has had less than its least share of the time."""
+        return self.turns[search].total <= _LEAST_SHARE * sum(record.total for record in self.turns.values())
 
     def next(self, left: float = math.inf) -> Callable[[Clock, float], bool]:
         """Return the search that has had no turn or too little time, else the one with the best promise.
@@ -166,9 +173,8 @@ class Plan:
         search, able = self.violations, dict(self.turns)
         if search is not None and search.is_stuck and not search.is_outdated:
             del able[self._run_violations]
-        total = sum(record.total for record in able.values())
-        for run, record in able.items():
-            if record.total <= _LEAST_SHARE * total:
+        for run in able:
+            if self._is_neglected(run):
                 return run
         goal = float(self.best.value[0])
         promise = {run: record.promise(goal) for run, record in able.items()}
