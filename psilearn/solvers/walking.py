@@ -25,8 +25,8 @@ Array = NDArray[np.float64]
 _MACHINES, _REMEMBERED = 0.25, 8
 #: Costs of the machines as powers of ten (samples have unit size), and how far below t a machine forgets a sample.
 _COSTS, _FORGETS = (0.5, 3.5), (0.5, 1.0, 1.5)
-#: Steps without improvement after which a walk ends; its mean tolerated rise, in prices.
-_PATIENCE, _HEAT = 300, 0.3
+#: Steps without improvement after which a walk ends; mean rises that walks tolerate, in prices: none suits every problem.
+_PATIENCE, _HEATS = 300, (0.1, 0.3, 0.6, 1.0)
 _CHUNK_SECONDS = 0.03
 
 
@@ -39,7 +39,7 @@ class Walker:
         self.here, self.trial = make_work(model), make_work(model)
         self.rest, self.steps, self.pressure = np.zeros(n, np.int64), np.zeros(1, np.int64), np.zeros(n)
         self.machines: list[tuple[float, Array]] = []
-        self.lowest, self.stale, self.walks, self.chunk = math.inf, _PATIENCE, 0, 8
+        self.lowest, self.stale, self.walks, self.chunk, self.heat = math.inf, _PATIENCE, 0, 8, _HEATS[0]
         self.seconds = np.zeros(2)  # spent on machines and on walks
 
     def run(self, clock: Clock, until: float) -> None:
@@ -101,7 +101,7 @@ class Walker:
         if self.stale >= _PATIENCE and not self._begin():
             return
         draws = 1.0 - self.rng.random((self.chunk, 5))
-        walks.walk(model, self.here, self.trial, self.best, self.rest, self.steps, self.pressure, draws, _HEAT)
+        walks.walk(model, self.here, self.trial, self.best, self.rest, self.steps, self.pressure, draws, self.heat)
         value = tree.true_value(model, self.here.w, self.here.u)
         if value < self.lowest * (1.0 - 1e-9):
             self.lowest, self.stale = value, 0
@@ -112,6 +112,7 @@ class Walker:
         """Go to the best machine that no walk began from, or to the incumbent; False if that place is none."""
         model, margins = self.model, self.best.u
         self.walks += 1
+        self.heat = float(self.rng.choice(_HEATS))
         if self.machines and self.walks % 2 == 1:
             _, margins = self.machines.pop(0)
         state = np.where(margins < model.t - tree.FEASIBLE, GONE, IN).astype(np.int8)
