@@ -33,6 +33,8 @@ SOLVED, CUT_OFF, STALLED = 0, 1, 2
 MARGIN_TOLERANCE = 1e-9
 #: A margin this close to the slope of a piece is held there by whoever lies inside the piece.
 _AT_SLOPE = 1e-6
+#: Part of the size of all multipliers by which rounding may leave them unbalanced.
+BALANCED = 1e-12
 #: Pivots after which the dual value, and w with it, is computed anew at the latest.
 _REFRESH = 16
 
@@ -58,7 +60,7 @@ def _anchor(i, s, a, y, alpha, w, b, terms, basis):
             k = slope_above(j, alpha[j], terms.tau, terms.vert, terms.number)
         else:
             k = slope_below(j, alpha[j], terms.tau, terms.vert, terms.number)
-        if k < 0 or k >= terms.number[j]:
+        if k < 0 or k >= terms.number[j] or not terms.vert[j, k] <= alpha[j] <= terms.vert[j, k + 1]:
             continue
         intercept = y[j] * (terms.tau[j, k] - dot(a[j], w))
         score = -s * y[i] * intercept
@@ -192,7 +194,7 @@ def _recentre(a, y, alpha, w, b, terms, basis):
 
 @inner
 def dual_value(a, y, alpha, w, terms, basis):
-    """Balance sum_i y_i alpha_i to rounding, recompute w from alpha, and return the dual value."""
+    """Balance sum_i y_i alpha_i to rounding, recompute w from alpha, and return the dual value, -inf if infeasible."""
     off = dot(y, alpha)
     best, most = -1, 0.0
     for r in range(basis.size[0]):
@@ -202,13 +204,17 @@ def dual_value(a, y, alpha, w, terms, basis):
             best, most = j, free
     if best >= 0 and most > abs(off):
         alpha[best] -= y[best] * off
+        off = 0.0
     combine(alpha, a, w)
-    total = 0.0
+    total, size = 0.0, 1.0
     for i in range(alpha.size):
         total += terms.const[i]
+        if not terms.vert[i, 0] <= alpha[i] <= terms.vert[i, terms.number[i]]:
+            return -np.inf
         if alpha[i] != 0.0:
             total += dual_gain(i, alpha[i], terms.tau, terms.vert, terms.number)
-    return total - 0.5 * dot(w, w)
+            size += abs(alpha[i])
+    return total - 0.5 * dot(w, w) if abs(off) <= BALANCED * size else -np.inf
 
 
 @inner
@@ -342,7 +348,15 @@ def ascend(a, y, alpha, w, b, u, terms, basis, cutoff, max_pivots):
             if drift > 1e-6:
                 continue
         if who == n:
-            return dual_value(a, y, alpha, w, terms, basis), SOLVED
+            value = dual_value(a, y, alpha, w, terms, basis)
+            if value > -np.inf:
+                return value, SOLVED
+            restarts += 1
+            if restarts > 1:
+                break
+            clear(alpha)
+            loaded = False
+            continue
         # Between, the value is known but for rounding errors; it counts only if it is computed anew.
         if goal == np.inf and (value == -np.inf or value >= cutoff or pivot % _REFRESH == 0):
             value = dual_value(a, y, alpha, w, terms, basis)
@@ -370,11 +384,11 @@ def ascend(a, y, alpha, w, b, u, terms, basis, cutoff, max_pivots):
             stalls += 1
         if stalls > 1 or restarts > 1:
             break
-    for i in range(n):
-        if alpha[i] > terms.vert[i, terms.number[i]] or alpha[i] < terms.vert[i, 0]:
-            clear(alpha)
-            break
     _load(a, y, alpha, w, b, u, terms, basis, False)
     value = dual_value(a, y, alpha, w, terms, basis)
+    if value == -np.inf:
+        clear(alpha)
+        _load(a, y, alpha, w, b, u, terms, basis, False)
+        value = dual_value(a, y, alpha, w, terms, basis)
     _margins(a, y, w, b, u)
     return value, STALLED

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .active_set import Terms, clear, copy
-from .ascent import CUT_OFF, MARGIN_TOLERANCE, SOLVED, STALLED
+from .ascent import BALANCED, CUT_OFF, MARGIN_TOLERANCE, SOLVED, STALLED
 from .compiling import inner, roomy_inner
 from .inverse import invert
 from .pieces import dual_gain, slope_above, slope_below
@@ -148,21 +148,25 @@ def _refresh(tab):
 
 @inner
 def _balance(alpha, tab, n):
-    """Recompute the multipliers of the coefficients and return how far the equations are off."""
+    """Recompute the multipliers of the coefficients and return the largest; infinity if nobody can balance y."""
     m = tab.theta.size
     worst = 0.0
     for c in range(m):
-        total = 0.0
+        total, size = 0.0, 1.0
         for i in range(n):
             if alpha[i] != 0.0:
                 total += alpha[i] * tab.rows[i, c]
+                size += abs(alpha[i])
         if c < m - 1:
             alpha[n + c] = -total
             worst = max(worst, abs(total))
         else:
+            if abs(total) > BALANCED * size:
+                worst = np.inf
             for r in range(m):
                 i = tab.members[r]
                 if i < n and tab.place[i] == r:
+                    worst = 0.0
                     alpha[i] -= tab.rows[i, c] * total
                     for f in range(m - 1):
                         alpha[n + f] += tab.rows[i, c] * total * tab.rows[i, f]

@@ -46,6 +46,7 @@ from ..kernels import seen, tree
 from ..kernels import violations as kernel
 from ..kernels.lifted import Lifted, make_spot
 from ..kernels.packing import make_packing
+from ..kernels.states import Desk, States
 from .base import Clock, Options
 from .branch import InconsistentBoundError
 
@@ -93,7 +94,7 @@ class ViolationSearch:
         self.packing = make_packing(n, d, self.sets)
         vectors = np.zeros(n, np.int64), np.zeros(n), np.zeros(n)
         members = np.zeros((n, self.width), np.int64), np.zeros(n, np.int64)
-        self.desk = kernel.Desk(np.zeros(self.words, np.uint64), *vectors, *members, np.zeros(d), np.zeros(n))
+        self.desk = Desk(np.zeros(self.words, np.uint64), *vectors, *members, np.zeros(d), np.zeros(n))
         self.seen, self.states = self._make_seen(1 << 12), self._make_states(1 << 10)
         slot_bytes = n + 4 * self.sets + 4 * self.width + 16 * self.words + 64
         self.most_slots = max(4 * n, int(options.extra.get("memory", 2e9) / slot_bytes))
@@ -105,13 +106,13 @@ class ViolationSearch:
         bits = np.zeros((size, self.words), np.uint64)
         return seen.Seen(np.zeros(2 * size, np.int64), np.zeros(size, np.uint64), bits, np.zeros(1, np.int64))
 
-    def _make_states(self, slots: int) -> kernel.States:
+    def _make_states(self, slots: int) -> States:
         heap = np.zeros(slots, np.int64), np.arange(slots)[::-1].copy(), np.array([0, slots])
         point = np.zeros((slots, self.width), np.int32), np.zeros(slots, np.int64)
         bits = np.zeros((slots, self.words), np.uint64), np.zeros((slots, self.words), np.uint64)
         label, worth = np.zeros((slots, self.n), np.uint8), np.zeros((slots, self.sets), np.float32)
         n_sets = np.zeros(slots, np.int64)
-        return kernel.States(*heap, np.zeros(slots), np.zeros(slots), *point, *bits, label, worth, n_sets)
+        return States(*heap, np.zeros(slots), np.zeros(slots), *point, *bits, label, worth, n_sets)
 
     @property
     def bound(self) -> float:

@@ -25,7 +25,7 @@ Array = NDArray[np.float64]
 _MACHINES, _REMEMBERED = 0.25, 8
 #: Costs of the machines as powers of ten (samples have unit size), and how far below t a machine forgets a sample.
 _COSTS, _FORGETS = (0.5, 3.5), (0.5, 1.0, 1.5)
-#: Steps without improvement after which a walk ends; mean rises that walks tolerate, in prices: none suits every problem.
+#: Steps without improvement after which a walk ends; mean rises that walks tolerate, in prices: none suits them all.
 _PATIENCE, _HEATS = 300, (0.1, 0.3, 0.6, 1.0)
 _CHUNK_SECONDS = 0.03
 
