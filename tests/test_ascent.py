@@ -89,16 +89,17 @@ def test_a_child_has_the_same_value_from_its_parent_s_multipliers(loss, norm):
     assert solved >= 60
 
 
+@pytest.mark.parametrize("norm", [1, 2])
 @pytest.mark.parametrize("loss", LOSSES, ids=str)
-def test_a_node_has_the_same_value_from_anywhere(loss):
+def test_a_node_has_the_same_value_from_anywhere(loss, norm):
     """Where many multipliers are outside their range at first, they must stay in balance on their way back."""
     rng = np.random.default_rng(3)
     solved = 0
     for _ in range(120):
-        model = random_model(rng, loss)
+        model = random_model(rng, loss, norm)
         cold, warm = make_work(model), make_work(model)
         draw_node(rng, model, warm)
         tree.solve_node(model, warm, CUTOFF)
         draw_node(rng, model, warm)
-        solved += assert_same(model, cold, warm, 2)
+        solved += assert_same(model, cold, warm, norm)
     assert solved >= 60

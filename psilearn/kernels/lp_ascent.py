@@ -301,6 +301,10 @@ def lp_ascend(alpha, w, b, u, terms, tab, cutoff, max_pivots):
     """
     n, m, full = u.size, tab.theta.size, tab.full
     copy(alpha, full)
+    for i in range(n):
+        if full[i] < terms.vert[i, 0]:  # once OUT, which no child undoes: not worth a way back
+            clear(full)
+            break
     _load(full, terms, tab)
     _balance(full, tab, n)
     full[n + m - 1] = 0.0
