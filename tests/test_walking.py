@@ -7,7 +7,7 @@ from psilearn.kernels.pieces import FREE, IN, TOP
 from psilearn.losses import HardMargin, Psi, TruncatedHinge
 from psilearn.penalties import Penalty
 from psilearn.problem import Problem
-from psilearn.solvers import mip
+from psilearn.solvers import mip, portfolio
 from psilearn.solvers.base import Clock, Options
 from psilearn.solvers.branch import first_incumbent, given_incumbent, make_model
 from psilearn.solvers.reduction import reduce
@@ -88,3 +88,28 @@ def test_states_that_contradict_each_other_are_refused(norm):
     given = np.where(np.all(np.isclose(reduction.z, reduction.z[reduction.group[0]]), axis=1), IN, FREE).astype(np.int8)
     with pytest.raises(ValueError, match="No solution respects"):
         first_incumbent(make_model(reduction, problem.loss, given), [])
+
+
+def test_counted_steps_can_be_repeated_and_end_with_the_clock():
+    problem = make_problem(5, Psi(1.0), 2, n=80, d=4, outliers=10)
+    model = make_model(reduce(problem), problem.loss)
+    found = []
+    for clock in (Clock(), Clock(), Clock(0.0)):
+        best, _ = given_incumbent(model, [])
+        before = float(best.value[0])
+        Walker(model, best, 0).take(250, clock)
+        found.append(best)
+    assert found[0].value[0] < before
+    np.testing.assert_array_equal(found[0].w, found[1].w)
+    assert found[2].value[0] == before
+
+
+def test_a_limit_on_nodes_leaves_room_for_good_incumbents(monkeypatch):
+    """What "auto" does without a time limit: few nodes, but walks first."""
+    for seed in (3, 4, 6):
+        problem = make_problem(seed, HardMargin(), 2, n=80, d=4, outliers=20)
+        with_walks = mip.solve(problem, Options(max_iter=800)).objective
+        monkeypatch.setattr(portfolio, "_STEPS", 0.0)
+        without = mip.solve(problem, Options(max_iter=800)).objective
+        monkeypatch.undo()
+        assert with_walks < 0.9 * without

@@ -35,6 +35,8 @@ FIRST_SLICE, SLICE = 1.0, 0.5
 _FOR_INCUMBENTS, _IF_FAR, _FAR, _EASY = 0.15, 0.3, 0.8, 0.1
 #: What is left of that part if the second half of all the time for incumbents has brought nothing better.
 _IN_VAIN = 0.2
+#: Steps of the walker per node where nodes are limited, and at most.
+_STEPS, _MOST_STEPS = 0.25, 4000
 #: Part of a search's time whose end is compared with now. Bounds may rest for long: where C is large, they are nearly
 #: multiples of it.
 _MEMORY = 0.125
@@ -154,6 +156,8 @@ class Plan:
             if not self.lines.has_resigned:
                 return self._settle(self.lines, "psilearn")
         if math.isfinite(max_steps):
+            if self.turn == 1:
+                self.walker.take(min(int(_STEPS * max_steps), _MOST_STEPS), clock)
             self.tree.run(clock, until, max_steps)
             return self._settle(self.tree, "psilearn")
         search = self.next(clock.left)

@@ -49,7 +49,7 @@ MANY_SAMPLES = 10_000
 MANY_FEATURES = 500
 #: What "auto" spends on proving the optimum of a loss that jumps: nodes times their size, about half a second, counted
 #: so that a fit can be repeated exactly; and the largest sample it tries.
-EXACT_WORK, EXACT_SAMPLES = 4e6, 2000
+EXACT_WORK, EXACT_SAMPLES = 8e6, 2000
 
 #: Largest (k - 1)(d + 1) for which "auto" takes the search over cones, and the one over vertices.
 CONES_DIMENSION, VERTICES_DIMENSION = 6, 4

@@ -27,7 +27,7 @@ _MACHINES, _REMEMBERED = 0.25, 8
 _COSTS, _FORGETS = (0.5, 3.5), (0.5, 1.0, 1.5)
 #: Steps without improvement after which a walk ends; mean rises that walks tolerate, in prices: none suits them all.
 _PATIENCE, _HEATS = 300, (0.1, 0.3, 0.6, 1.0)
-_CHUNK_SECONDS = 0.03
+_CHUNK_SECONDS, _STEPS_A_MACHINE = 0.03, 100
 
 
 class Walker:
@@ -55,6 +55,14 @@ class Walker:
             self.seconds[0 if is_machine else 1] += took
             if not is_machine:
                 self.chunk = int(min(max(1, self.chunk * min(2.0, _CHUNK_SECONDS / max(took, 1e-6))), 1000))
+
+    def take(self, steps: int, clock: Clock) -> None:
+        """Improve the incumbent by so many steps, and a machine for every hundred: an outcome that can be repeated."""
+        while steps > 0 and not clock.is_over:
+            self._train()
+            self.chunk = min(_STEPS_A_MACHINE, steps)
+            self._walk()
+            steps -= self.chunk
 
     def _train(self) -> None:
         """Train one machine, improve it, and remember it if it is among the best."""
