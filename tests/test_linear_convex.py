@@ -1,8 +1,10 @@
 """The convex machine of linear functions with penalty l2, against scikit-learn and an independent QP."""
 
 import itertools
+import math
 import time
 from dataclasses import replace
+from fractions import Fraction
 
 import clarabel
 import numpy as np
@@ -326,3 +328,20 @@ def test_data_are_left_alone():
     np.testing.assert_array_equal(X, before)
     np.testing.assert_array_equal(start.multipliers, kept[0])
     np.testing.assert_array_equal(start.coef, kept[1])
+
+
+def test_samples_far_from_zero_lose_no_digits():
+    """Scores and combinations against rational arithmetic: features near 1e6 that vary by 1."""
+    rng = np.random.default_rng(8)
+    X, w, b = rng.standard_normal((20, 4)) + 1e6, rng.standard_normal(4), -1e6
+    b -= 1e6 * (w.sum() - 1.0)  # scores near 1
+    R = rng.standard_normal(20) * 1e7
+    R[-1] -= math.fsum(R)
+    space = LinearSpace(X)
+    exact = [float(sum(Fraction(x) * Fraction(c) for x, c in zip(row, w)) + Fraction(b)) for row in X.tolist()]
+    plain = X @ w + b
+    assert np.abs(plain - exact).max() > 1e-10  # what is lost otherwise
+    np.testing.assert_allclose(space.scores(w[None], np.array([b]))[:, 0], exact, rtol=0, atol=1e-12)
+    centred = X - 1e6  # without rounding; R sums to zero
+    sums = [float(sum(Fraction(r) * Fraction(x) for r, x in zip(R, column))) for column in centred.T.tolist()]
+    np.testing.assert_allclose(space.combine(R[:, None])[0], sums, rtol=1e-12, atol=1e-6)

@@ -142,6 +142,7 @@ class Plan:
         self.lines = LineSearch(model, best, options) if suits_lines(model) and options.max_iter is None else None
         self.hitting: HittingSearch | None = None
         self.violations: ViolationSearch | None = None
+        self.turns: dict[Callable[[Clock, float], bool], Record]
         self.turns = {self._run_tree: Record(), self._run_hitting: Record()}
         if suits(model):
             self.turns = {self._run_violations: Record()} | self.turns

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 _CHUNK = 1 << 22  # entries of float32 data promoted to float64 at a time
 _WIDE = 64  # entries of a row from which columns of zero coefficients are left out
+_FAR_OFF, _LOOKED_AT = 1e3, 64  # spreads between a feature and zero that cost digits, and samples that tell
 _GRAM_CHUNK = 1 << 17  # entries of standardised data at a time: they stay in the cache
 
 
@@ -37,6 +38,10 @@ class LinearSpace:
 
     def scores(self, W: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return f_j(x_i) as an (n, m) array."""
+        if self._centred is not None:
+            X, centre = self._centred
+            shift = np.asarray(W, dtype=np.longdouble) @ centre + b
+            return np.asarray(X @ W.T) + shift.astype(np.float64)
         if not self.is_sparse and self.dim >= _WIDE:
             used = np.flatnonzero(W.any(axis=0))
             if used.size <= self.dim // 16:  # a sparse solution needs little of the data
@@ -50,7 +55,7 @@ class LinearSpace:
 
     def scores_by_function(self, W: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return f_j(x_i) as an (m, n) array, for many functions."""
-        if self.is_sparse or self.X.dtype != np.float64:
+        if self.is_sparse or self.X.dtype != np.float64 or self._centred is not None:
             return np.ascontiguousarray(self.scores(W, b).T)
         out = W @ self.X.T
         out += b[:, None]
@@ -60,12 +65,31 @@ class LinearSpace:
         """Return the coefficients of sum_i R_ij x_i, an (m, dim) array: the adjoint of :meth:`scores`."""
         if self.is_sparse:
             return np.ascontiguousarray(np.asarray(self.X.T @ R).T)
+        if self._centred is not None:
+            X, centre = self._centred
+            total, size = R.sum(axis=0), np.abs(R).sum(axis=0)
+            total[np.abs(total) <= 1e-14 * size] = 0.0  # balanced but for rounding, which the centre would magnify
+            return np.asarray(R.T @ X) + np.outer(total, centre)
         if self.X.dtype == np.float64:
             return np.asarray(R.T @ self.X)
         out = np.zeros((R.shape[1], self.dim))
         for rows in self._chunks():
             out += R[rows].T @ self.X[rows].astype(np.float64)
         return out
+
+    @cached_property
+    def _centred(self) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
+        """The samples less a centre, and that centre, where features lie so far from zero that <w, x> + b would cancel.
+
+        With features near 1e6 and C = 1e7 rounding would otherwise lift a dual bound above the objective.
+        """
+        if self.is_sparse or self.X.dtype != np.float64 or self.n == 0:
+            return None
+        few = self.X[:: max(1, self.n // _LOOKED_AT)]
+        centre, spread = few.mean(axis=0), few.std(axis=0)
+        if not np.any((np.abs(centre) > _FAR_OFF * spread) & (spread > 0)):
+            return None
+        return self.X - centre, centre
 
     @cached_property
     def column_peaks(self) -> NDArray[np.float64]:
