@@ -87,7 +87,8 @@ class LinearSpace:
             return None
         few = self.X[:: max(1, self.n // _LOOKED_AT)]
         centre, spread = few.mean(axis=0), few.std(axis=0)
-        if not np.any((np.abs(centre) > _FAR_OFF * spread) & (spread > 0)):
+        size = np.abs(centre)
+        if not np.any((size > _FAR_OFF * spread) & (spread > 1e-13 * size)):  # constants may seem to vary by rounding
             return None
         return self.X - centre, centre
 
