@@ -45,7 +45,10 @@ class Path:
 def regularization_path(
     estimator: MarginEstimator, X: Any, y: Any, Cs: ArrayLike, *, sample_weight: Any = None
 ) -> Path:
-    """Fit ``estimator`` at every C, warm-started from the next smaller one.
+    """Fit ``estimator`` at every C, warm-started from its neighbours.
+
+    A convex fit starts from the next smaller C. A fit of a truncated loss or a folded penalty is made on its own and
+    again from a neighbour wherever that one's solution is better, so it is never worse than a fit made alone.
 
     Parameters
     ----------
@@ -73,13 +76,15 @@ def regularization_path(
 
 
 def truncation_path(estimator: MarginEstimator, X: Any, y: Any, ss: ArrayLike, *, sample_weight: Any = None) -> Path:
-    """Fit a truncated-hinge classifier at every s, from the least truncated (the hinge at -inf) to the most.
+    """Fit a classifier with a truncation point at every s, from the least truncated (the hinge at -inf) to the most.
 
     Returns a :class:`Path` whose ``Cs`` holds the values of s in the order given; -inf is the plain hinge.
     """
     values = np.asarray(ss, dtype=np.float64)
     if values.ndim != 1 or values.size == 0 or np.any(np.isnan(values)) or np.any(values >= 1):
         raise ValueError("ss must be a non-empty list of numbers below 1 (-inf is the plain hinge).")
+    if "s" not in estimator.get_params():
+        raise ValueError(f"{type(estimator).__name__} has no parameter s; use TruncatedHingeClassifier.")
     worker = clone(estimator)
     worker._validate_params()
     results: dict[int, Result] = {}

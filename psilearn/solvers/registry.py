@@ -94,15 +94,47 @@ def solve_path(problems: Sequence[Problem], solver: str, options: Options) -> li
     if solver == "smoothed" and shared and load(solver).takes_path(first):
         finish = load("l1").solve if _work(first) <= FINISHING_WORK else None
         return load(solver).solve_path(problems, options, finish)
+    return (_convex_path if first.is_convex else _nonconvex_path)(problems, solver, options)
+
+
+def _convex_path(problems: Sequence[Problem], solver: str, options: Options) -> list[Result]:
+    """Solve each problem from its predecessor's solution."""
     results: list[Result] = []
-    warm = None
-    for problem in problems:
-        if warm is not None and warm.multipliers is not None:
-            # Scaled multipliers stay feasible: their boxes are proportional to C.
-            warm = replace(warm, multipliers=warm.multipliers * (problem.C / problems[len(results) - 1].C))
-        warm = solve(problem, solver, options, warm)
-        results.append(warm)
+    for at, problem in enumerate(problems):
+        warm = _carried_over(results[-1], problems[at - 1], problem) if results else None
+        results.append(solve(problem, solver, options, warm))
     return results
+
+
+def _nonconvex_path(problems: Sequence[Problem], solver: str, options: Options) -> list[Result]:
+    """Solve each problem on its own, then once more from a neighbour's solution wherever that one is better.
+
+    A stationary point of one C need not lead anywhere at the next: f = 0 is optimal for a small C, and the d.c.
+    algorithm never leaves it. So a neighbour is only a second start, and no fit is worse than one made alone.
+    """
+    results = [solve(problem, solver, options, None) for problem in problems]
+    forward = list(range(1, len(problems)))
+    for at, neighbour in [(i, i - 1) for i in forward] + [(i - 1, i) for i in reversed(forward)]:
+        problem, other = problems[at], results[neighbour]
+        if problem.value(other.coef, other.intercept) < results[at].objective:
+            again = solve(problem, solver, options, _carried_over(other, problems[neighbour], problem))
+            results[at] = _better(results[at], again)
+    return results
+
+
+def _carried_over(result: Result, old: Problem, new: Problem) -> Result:
+    """Return a result as a start for another C: scaled multipliers stay feasible, their boxes are proportional to C."""
+    if result.multipliers is None:
+        return result
+    return replace(result, multipliers=result.multipliers * (new.C / old.C))
+
+
+def _better(a: Result, b: Result) -> Result:
+    """Return the result of the smaller objective; global bounds hold for both, so the larger one is kept."""
+    best = b if b.objective < a.objective else a
+    bound = min(max(a.lower_bound, b.lower_bound), best.objective)
+    certificate = replace(best.certificate, bound=bound) if best.certificate.claim is Claim.GLOBAL else best.certificate
+    return replace(best, lower_bound=bound, certificate=certificate)
 
 
 def _solve_globally(module: ModuleType, problem: Problem, options: Options, start: Result | None) -> Result:
