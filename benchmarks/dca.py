@@ -20,14 +20,14 @@ from sklearn.svm import SVC, LinearSVC
 from threadpoolctl import threadpool_limits
 
 from psilearn import SVMClassifier, TruncatedHingeClassifier
-from psilearn.losses import TruncatedHinge
-from psilearn.penalties import Penalty
-from psilearn.problem import Problem
-from psilearn.result import Result, Status
-from psilearn.solvers import dca
-from psilearn.solvers.base import Clock, Options, convex_result
-from psilearn.solvers.registry import solve_convex
-from psilearn.spaces.gram import Kernel
+from psilearn.convex import dca
+from psilearn.core.losses import TruncatedHinge
+from psilearn.core.penalties import Penalty
+from psilearn.core.problem import Problem
+from psilearn.core.result import Result, Status
+from psilearn.core.solving import Clock, Options, convex_result
+from psilearn.core.spaces.gram import Kernel
+from psilearn.solve import solve_convex
 
 TOL = 1e-3
 

@@ -16,14 +16,14 @@ import time
 import numpy as np
 from sklearn.datasets import load_breast_cancer
 
-from psilearn.losses import Psi
-from psilearn.penalties import Penalty
-from psilearn.problem import Problem
-from psilearn.solvers import mip
-from psilearn.solvers.base import Options
-from psilearn.solvers.formulations import paper_program
-from psilearn.solvers.reduction import reduce
-from psilearn.spaces import LinearSpace
+from psilearn.core.losses import Psi
+from psilearn.core.penalties import Penalty
+from psilearn.core.problem import Problem
+from psilearn.core.solving import Options
+from psilearn.core.spaces import LinearSpace
+from psilearn.exact.two_class import solver as mip
+from psilearn.exact.two_class.formulations import paper_program
+from psilearn.exact.two_class.reduction import reduce
 
 TARGETS = {2: (150.0, 20.0), 1: (30.0, 8.0)}
 

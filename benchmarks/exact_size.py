@@ -20,8 +20,9 @@ from types import SimpleNamespace
 import numpy as np
 from exact_psi import disk, make_problem, quadratic, wdbc
 
-from psilearn.solvers import base, mip
-from psilearn.solvers.base import Options
+from psilearn.core import solving as base
+from psilearn.core.solving import Options
+from psilearn.exact.two_class import solver as mip
 
 
 def gaussians(n: int, d: int, seed: int) -> tuple[np.ndarray, np.ndarray]:

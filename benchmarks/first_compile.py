@@ -43,7 +43,7 @@ class Case(NamedTuple):
     after: str | None = None
 
 
-PSI, HARD = "psilearn.PsiClassifier()", "psilearn.MarginClassifier(psilearn.losses.HardMargin(), solver='mip')"
+PSI, HARD = "psilearn.PsiClassifier()", "psilearn.MarginClassifier(psilearn.core.losses.HardMargin(), solver='mip')"
 CASES = [
     Case("psi, l2", PSI, 8.0),
     Case("psi, l1", "psilearn.PsiClassifier(penalty='l1')", 8.0),

@@ -30,13 +30,14 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 
-from psilearn.losses import HardMargin
-from psilearn.penalties import Penalty
-from psilearn.problem import Problem
-from psilearn.result import Result
-from psilearn.solvers import base, mip
-from psilearn.solvers.base import Options
-from psilearn.spaces import LinearSpace
+from psilearn.core import solving as base
+from psilearn.core.losses import HardMargin
+from psilearn.core.penalties import Penalty
+from psilearn.core.problem import Problem
+from psilearn.core.result import Result
+from psilearn.core.solving import Options
+from psilearn.core.spaces import LinearSpace
+from psilearn.exact.two_class import solver as mip
 
 #: Pairs in all; with fewer the numbers to prove are no targets.
 _PAIRS = 200

@@ -1,4 +1,4 @@
-"""Finding wrong labels: psilearn.audit.find_label_issues against cleanlab on data with known flips.
+"""Finding wrong labels: psilearn.app.audit.find_label_issues against cleanlab on data with known flips.
 
 Prints, for each data set and share of flipped labels, precision at the number of true flips, average precision (with
 the standard error of its difference to psilearn over the seeds) and CPU seconds of psilearn, of cleanlab with its
@@ -35,10 +35,10 @@ from sklearn.linear_model import LogisticRegression, LogisticRegressionCV
 from sklearn.metrics import average_precision_score
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
 
-from psilearn.audit import find_label_issues
-from psilearn.compare.job import flip_labels
-from psilearn.encoding import TableEncoder
-from psilearn.tables import understand
+from psilearn.app.audit import find_label_issues
+from psilearn.app.compare.job import flip_labels
+from psilearn.app.encoding import TableEncoder
+from psilearn.app.tables import understand
 
 LINEAR = ("wdbc", "bcw", "vote", "dna", "segment")
 OTHERS = ("sonar", "pima", "ionosphere", "german_credit", "vehicle")

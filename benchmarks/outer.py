@@ -13,16 +13,16 @@ import time
 
 import numpy as np
 
-from psilearn.coordinates import Coordinates
-from psilearn.kernels import hinge_qp
-from psilearn.losses import Psi
-from psilearn.penalties import Penalty
-from psilearn.problem import Problem
-from psilearn.programs.scip_multiclass import solve_multiclass_mip
-from psilearn.solvers import cones, outer, patterns
-from psilearn.solvers.base import Options
-from psilearn.spaces import LinearSpace
-from psilearn.truncation import Truncation
+from benchmarks.scip_multiclass import solve_multiclass_mip
+from psilearn.core.losses import Psi
+from psilearn.core.penalties import Penalty
+from psilearn.core.problem import Problem
+from psilearn.core.solving import Options
+from psilearn.core.spaces import LinearSpace
+from psilearn.exact.k_class import cones, outer, patterns
+from psilearn.exact.k_class import hinge_qp_jit as hinge_qp
+from psilearn.exact.k_class.coordinates import Coordinates
+from psilearn.exact.k_class.truncation import Truncation
 
 #: Beta distributions of the features, class by class; those of three classes are the paper's.
 SHAPES = {3: [(1, 5), (2, 2), (5, 1)], 4: [(1, 7), (3, 5), (5, 3), (7, 1)]}

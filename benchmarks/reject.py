@@ -18,13 +18,15 @@ import scipy.sparse as sp
 from sklearn.linear_model import SGDClassifier
 from sklearn.svm import LinearSVC
 
-from psilearn.losses import RejectHinge
-from psilearn.penalties import Penalty
-from psilearn.problem import Problem
-from psilearn.risk import risk_of
-from psilearn.solvers import bundle, registry, smoothed
-from psilearn.solvers.base import Options
-from psilearn.spaces import LinearSpace
+from psilearn import solve as registry
+from psilearn.convex.bundle import solver as bundle
+from psilearn.convex.risk import risk_of
+from psilearn.convex.smoothed import solver as smoothed
+from psilearn.core.losses import RejectHinge
+from psilearn.core.penalties import Penalty
+from psilearn.core.problem import Problem
+from psilearn.core.solving import Options
+from psilearn.core.spaces import LinearSpace
 
 OPTIONS = Options(tol=1e-3)
 SPARSE = Options(tol=1e-3, time_limit=300.0)

@@ -24,16 +24,17 @@ from sklearn.model_selection import StratifiedKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
-from psilearn.boosting import l0boost, lpboost
-from psilearn.boosting import pricing as pricing_module
-from psilearn.boosting.binarize import LogicalBinarizer
-from psilearn.boosting.observations import Observations
-from psilearn.boosting.oracles import MonomialOracle
-from psilearn.boosting.pricing import Attributes, price
-from psilearn.boosting.rules import best_monomial
+from psilearn.core.result import Status
+from psilearn.engines.highs import HighsSession
 from psilearn.estimators.rules import L0BoostClassifier, LPBoostClassifier, SlipperClassifier
-from psilearn.programs.highs import HighsSession
-from psilearn.result import Status
+from psilearn.rules import lpboost
+from psilearn.rules.binarize import LogicalBinarizer
+from psilearn.rules.l0 import boost as l0boost
+from psilearn.rules.observations import Observations
+from psilearn.rules.pricing import search as pricing_module
+from psilearn.rules.pricing.oracles import MonomialOracle
+from psilearn.rules.pricing.search import Attributes, price
+from psilearn.rules.rules import best_monomial
 
 DATA = Path(os.environ.get("PSILEARN_DATA", "data"))
 #: Seconds of the serial PEBBL code on a like core (None: not closed within 100 s or 60 s), and our target.

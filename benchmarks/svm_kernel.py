@@ -16,13 +16,13 @@ from sklearn.datasets import make_classification
 from sklearn.svm import SVC
 from threadpoolctl import threadpool_limits
 
-from psilearn.losses import Hinge
-from psilearn.penalties import Penalty
-from psilearn.problem import Problem
-from psilearn.result import Result
-from psilearn.solvers import smo
-from psilearn.solvers.base import Options
-from psilearn.spaces.gram import Kernel, scale_of
+from psilearn.convex import smo
+from psilearn.core.losses import Hinge
+from psilearn.core.penalties import Penalty
+from psilearn.core.problem import Problem
+from psilearn.core.result import Result
+from psilearn.core.solving import Options
+from psilearn.core.spaces.gram import Kernel, scale_of
 
 TARGETS = {(2, 1.0): 2.0, (2, 10.0): 2.0, (3, 1.0): 3.0, (3, 10.0): 6.0}
 

@@ -12,12 +12,12 @@ import numpy as np
 import scipy.sparse as sp
 from reject import simulate
 
-from psilearn.losses import Hinge
-from psilearn.penalties import Penalty
-from psilearn.problem import Problem
-from psilearn.solvers import bundle
-from psilearn.solvers.base import Options
-from psilearn.spaces import LinearSpace
+from psilearn.convex.bundle import solver as bundle
+from psilearn.core.losses import Hinge
+from psilearn.core.penalties import Penalty
+from psilearn.core.problem import Problem
+from psilearn.core.solving import Options
+from psilearn.core.spaces import LinearSpace
 
 N, P, LAM = 100_000, 200, 0.01
 SMALL = 4_000  # samples on which the plain programme is timed

@@ -20,12 +20,12 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 from threadpoolctl import threadpool_limits
 
-from psilearn.losses import Hinge
-from psilearn.penalties import Penalty
-from psilearn.problem import Problem
-from psilearn.solvers import newton
-from psilearn.solvers.base import Options
-from psilearn.spaces import LinearSpace
+from psilearn.convex import newton
+from psilearn.core.losses import Hinge
+from psilearn.core.penalties import Penalty
+from psilearn.core.problem import Problem
+from psilearn.core.solving import Options
+from psilearn.core.spaces import LinearSpace
 
 TARGET = 1.0
 

@@ -10,15 +10,15 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 import numpy as np
 
+from psilearn.core.losses import Psi
+from psilearn.core.penalties import Penalty
+from psilearn.core.problem import Problem
+from psilearn.core.result import Status
+from psilearn.core.solving import Options
+from psilearn.core.spaces import LinearSpace
 from psilearn.datasets import make_quadratic
-from psilearn.losses import Psi
-from psilearn.penalties import Penalty
-from psilearn.problem import Problem
-from psilearn.result import Status
-from psilearn.solvers import mip
-from psilearn.solvers.base import Options
-from psilearn.solvers.believing import certify_labels
-from psilearn.spaces import LinearSpace
+from psilearn.exact.label_prices import certify_labels
+from psilearn.exact.two_class import solver as mip
 
 
 def main() -> None:

@@ -16,8 +16,8 @@ sys.path.insert(0, str(HERE.parent / "benchmarks"))
 
 from outer import example_1, svm_and_dca  # noqa: E402
 
-from psilearn.solvers import outer  # noqa: E402
-from psilearn.solvers.base import Options  # noqa: E402
+from psilearn.core.solving import Options  # noqa: E402
+from psilearn.exact.k_class import outer  # noqa: E402
 
 
 def main() -> None:

@@ -14,8 +14,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import StandardScaler
 
 import psilearn
-from psilearn.estimators.rules import L0BoostClassifier
-from psilearn.plots import (
+from psilearn.estimators.plots import (
     BoundaryDisplay,
     BoundsDisplay,
     LossDisplay,
@@ -23,6 +22,7 @@ from psilearn.plots import (
     RiskCoverageDisplay,
     RulesDisplay,
 )
+from psilearn.estimators.rules import L0BoostClassifier
 
 
 def noisy_clouds(seed=1, n=60):

@@ -5,31 +5,37 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from ._version import __version__
+from .core.losses import HardMargin, Hinge, Psi, RejectHinge, TruncatedHinge, TruncatedReject
 from .estimators.margin import MarginClassifier, PsiClassifier, SVMClassifier, TruncatedHingeClassifier
 from .estimators.path import Path, regularization_path, truncation_path
 from .estimators.reject import RejectClassifier
-from .losses import HardMargin, Hinge, Psi, RejectHinge, TruncatedHinge, TruncatedReject
+
+__version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from .audit import find_label_issues
-    from .boosting.binarize import LogicalBinarizer
-    from .boosting.rules import best_monomial
+    from .app.audit import find_label_issues
+    from .app.persist import load, save
     from .estimators.rules import L0BoostClassifier, LPBoostClassifier, SlipperClassifier
-    from .persist import load, save
+    from .rules.binarize import LogicalBinarizer
+    from .rules.rules import best_monomial
 
 #: Names whose modules need numba, HiGHS or pandas: they load when first asked for, so that importing psilearn is quick.
 _LAZY = {
     "L0BoostClassifier": "estimators.rules",
     "LPBoostClassifier": "estimators.rules",
-    "LogicalBinarizer": "boosting.binarize",
+    "LogicalBinarizer": "rules.binarize",
     "SlipperClassifier": "estimators.rules",
-    "best_monomial": "boosting.rules",
-    "find_label_issues": "audit",
-    "load": "persist",
-    "save": "persist",
+    "best_monomial": "rules.rules",
+    "find_label_issues": "app.audit",
+    "load": "app.persist",
+    "save": "app.persist",
 }
-_LAZY_MODULES = {"datasets", "metrics", "plots"}
+_LAZY_MODULES = {
+    "datasets": "datasets",
+    "losses": "core.losses",
+    "metrics": "evaluation.metrics",
+    "plots": "estimators.plots",
+}
 
 __all__ = [
     "HardMargin",
@@ -62,7 +68,7 @@ def __getattr__(name: str) -> Any:
     if name in _LAZY:
         return getattr(importlib.import_module(f".{_LAZY[name]}", __name__), name)
     if name in _LAZY_MODULES:
-        return importlib.import_module(f".{name}", __name__)
+        return importlib.import_module(f".{_LAZY_MODULES[name]}", __name__)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -8,10 +8,10 @@ import pandas as pd
 import pytest
 from playwright.sync_api import sync_playwright
 
-from psilearn.compare import Settings, compare
-from psilearn.explore import explorer_page
-from psilearn.report import report_page
-from psilearn.tables import understand
+from psilearn.app.compare import Settings, compare
+from psilearn.app.explore import explorer_page
+from psilearn.app.report import report_page
+from psilearn.app.tables import understand
 
 FLAGS = [
     "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",

@@ -15,14 +15,14 @@ from sklearn.utils import assert_all_finite
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d, validate_data
 
-from ..boosting.attributes import Attribute, Table
-from ..boosting.binarize import LogicalBinarizer, read_table
-from ..boosting.observations import Observations
-from ..boosting.oracles import Column, Fitted, LearnerOracle, MatrixOracle, MonomialOracle, Oracle
-from ..boosting.pricing import Monomial
-from ..boosting.rules import GivenRule, Rule, condition_of
-from ..boosting.text import many_class_text, two_class_text
-from ..result import Status
+from ..core.result import Status
+from ..rules.attributes import Attribute, Table
+from ..rules.binarize import LogicalBinarizer, read_table
+from ..rules.observations import Observations
+from ..rules.pricing.oracles import Column, Fitted, LearnerOracle, MatrixOracle, MonomialOracle, Oracle
+from ..rules.pricing.search import Monomial
+from ..rules.rules import GivenRule, Rule, condition_of
+from ..rules.text import many_class_text, two_class_text
 
 #: Scores closer to zero than this are ties and go to the larger class.
 TIE = 1e-12

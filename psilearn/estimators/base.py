@@ -17,14 +17,14 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ..losses import Loss
-from ..penalties import Penalty
-from ..problem import Problem
-from ..result import Result, Status
-from ..solvers.base import Options
-from ..solvers.registry import SOLVERS, solve
-from ..spaces import LinearSpace
-from ..spaces.gram import Kernel, scale_of
+from ..core.losses import Loss
+from ..core.penalties import Penalty
+from ..core.problem import Problem
+from ..core.result import Result, Status
+from ..core.solving import Options
+from ..core.spaces import LinearSpace
+from ..core.spaces.gram import Kernel, scale_of
+from ..solve import SOLVERS, solve
 from .encode import Sample, encode
 
 #: Multipliers below this share of their cost are rounding, not support.

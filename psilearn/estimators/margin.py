@@ -8,10 +8,10 @@ from typing import Any, ClassVar
 
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from ..losses import Hinge, Loss, Psi, TruncatedHinge
-from ..problem import Problem
-from ..result import Result
-from ..solvers.registry import solve, solve_convex
+from ..core.losses import Hinge, Loss, Psi, TruncatedHinge
+from ..core.problem import Problem
+from ..core.result import Result
+from ..solve import solve, solve_convex
 from .base import MarginEstimator
 
 _STARTS = {"n_starts": [Interval(Integral, 1, None, closed="left")]}
@@ -22,7 +22,7 @@ class SVMClassifier(MarginEstimator):
     """Support vector machine, two-class and joint multicategory, with a certified duality gap.
 
     Minimises ``P(w) + C sum_i weight_i (1 - u_i)_+``; for k > 2 classes jointly over f_1..f_k with sum zero and
-    u = min_{j != y} (f_y - f_j). Parameters and attributes as in :class:`psilearn.estimators.base.MarginEstimator`.
+    u = min_{j != y} (f_y - f_j). Parameters and attributes as in :class:`.base.MarginEstimator`.
     """
 
     def _loss(self, n_classes: int) -> Loss:
@@ -42,7 +42,7 @@ class TruncatedHingeClassifier(MarginEstimator):
     n_starts : int, default=1
         Descents of the d.c. algorithm; the first starts at the SVM, the others at SVMs of reweighted samples.
     **parameters
-        As in :class:`psilearn.estimators.base.MarginEstimator`.
+        As in :class:`.base.MarginEstimator`.
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = (
@@ -84,7 +84,7 @@ class PsiClassifier(MarginEstimator):
     n_starts : int, default=1
         Descents of the d.c. algorithm.
     **parameters
-        As in :class:`psilearn.estimators.base.MarginEstimator`.
+        As in :class:`.base.MarginEstimator`.
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = (
@@ -131,7 +131,7 @@ class MarginClassifier(MarginEstimator):
         ``Hinge(), Psi(a), TruncatedHinge(s), RejectHinge(d), TruncatedReject(d, s), HardMargin()`` or your own; None is
         the hinge.
     **parameters
-        As in :class:`psilearn.estimators.base.MarginEstimator`.
+        As in :class:`.base.MarginEstimator`.
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = MarginEstimator._parameter_constraints | {"loss": [Loss, None]}

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
-from ..problem import Problem
-from ..result import Result
-from ..solvers.registry import solve, solve_path
+from ..core.problem import Problem
+from ..core.result import Result
+from ..solve import solve, solve_path
 from .base import MarginEstimator
 
 

@@ -13,9 +13,9 @@ from sklearn.model_selection import StratifiedKFold
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from ..losses import Loss, RejectHinge, TruncatedReject, reject_by_class
-from ..metrics import chow_loss
-from ..selective import Guarantee, cheapest_threshold, confidence_of, guaranteed_threshold
+from ..core.losses import Loss, RejectHinge, TruncatedReject, reject_by_class
+from ..evaluation.metrics import chow_loss
+from ..evaluation.selective import Guarantee, cheapest_threshold, confidence_of, guaranteed_threshold
 from .base import MarginEstimator
 
 
@@ -33,7 +33,7 @@ class RejectClassifier(MarginEstimator):
     d : float, pair or dict, default=0.2
         Cost of an abstention when a wrong answer costs 1, in (0, 1/2). For two classes also one cost per class, as a
         pair in the order of ``classes_`` or a dict from labels to costs: positive, with sum below 1. The loss then is
-        :func:`psilearn.losses.reject_by_class`. Errors that cost differently are ``class_weight``.
+        :func:`psilearn.core.losses.reject_by_class`. Errors that cost differently are ``class_weight``.
     threshold : float or "auto", default=0.5
         Abstain where ``|f|`` (for k > 2: the lead of the best class) does not exceed it. "auto" minimises Chow's cost
         on held-out folds.
@@ -45,7 +45,7 @@ class RejectClassifier(MarginEstimator):
         Descents of the d.c. algorithm if ``s`` is given.
     penalty : default="l1"
     **parameters
-        As in :class:`psilearn.estimators.base.MarginEstimator`.
+        As in :class:`.base.MarginEstimator`.
 
     Attributes
     ----------

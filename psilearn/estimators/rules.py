@@ -10,11 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
-from ..boosting import l0boost, lpboost, slipper
-from ..boosting.binarize import LogicalBinarizer
-from ..boosting.observations import Observations
-from ..boosting.oracles import Column, MonomialOracle
-from ..result import relative_gap
+from ..core.result import relative_gap
+from ..rules import lpboost, slipper
+from ..rules.binarize import LogicalBinarizer
+from ..rules.l0 import boost as l0boost
+from ..rules.observations import Observations
+from ..rules.pricing.oracles import Column, MonomialOracle
 from ._rule_booster import RuleBooster, Training
 
 __all__ = ["L0BoostClassifier", "LPBoostClassifier", "SlipperClassifier"]

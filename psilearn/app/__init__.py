@@ -1,0 +1,1 @@
+"""The command and what it shows: tables, comparison, label audit, report, explorer."""

@@ -1,0 +1,1 @@
+"""Solvers of convex problems, and the d.c. loop that solves a sequence of them."""

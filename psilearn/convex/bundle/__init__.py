@@ -1,0 +1,1 @@
+"""The level-stabilised bundle method: solver, cutting-plane model, and master problem."""

@@ -1,0 +1,360 @@
+"""Level-stabilised bundle method for convex losses with l2, l1 or elastic-net penalties on linear spaces.
+
+    minimise  J(v) = P(v) + C R(v),   R(v) = sum_i weight_i g(u_i(v)),   intercepts free
+
+A cut a'v + b <= R(v) is a subgradient of the risk; J_t^- = min_v P(v) + C max_r (a_r'v + b_r) bounds the optimum from
+below and the best point seen, J_t^+, from above (Choi, Kim, Han and Kang, An algorithm for support vector machines with
+a reject option using bundle method, 2009, (2.2), Lemma 1 and Figure 3). Both stand in the history.
+
+The mode "paper" looks next at the minimiser of the model, as Figure 3 does, with xi >= 0 so that the first master is
+bounded, and returns the best point, not the last. The default looks at the point nearest to the best one among those
+whose model value is at most a level between the bounds (Lemarechal, Nemirovskii and Nesterov, New variants of bundle
+methods, 1995) and then minimises J exactly on the line through it, where margins are known without the data. With
+many samples it starts from a sample of them, and then puts those far from every kink on their linear piece
+(:class:`~psilearn.convex.risk.LocalRisk`), so that only two or three looks cost a pass over all data.
+
+Cuts bound the risk alone. A result carries them, and the next solve on the same samples, whatever C and penalty, starts
+from them. Certifies the convex duality gap by the multipliers of the cuts.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...core.problem import Problem
+from ...core.result import Result, Status
+from ...core.solving import Clock, Options, Solve, convex_result
+from ..interior.margins import cut_off
+from ..risk import Coordinates, LocalRisk, Look, Risk, TwoClassRisk, risk_of
+from .model import CuttingModel
+
+Array = NDArray[np.float64]
+
+_LEVEL = 0.75  # level between the bounds: 1 stays at the best point, 0 goes to the minimiser of the model
+_WIDTH = 0.1  # how exactly the level is met, in units of the gap
+_PATIENCE = 10  # minimisations after which a cut without multiplier is forgotten
+_LOCAL_FROM = 20_000  # samples from which the far ones are put on their linear piece
+_NEAR = 0.05  # least share of the samples that count as near
+_TOO_MANY = 0.6  # share from which all samples are looked at instead
+_SAMPLE = 16  # one in so many samples for the first start, but
+_SAMPLES_PER_COEFFICIENT = 100  # at least
+_SAMPLE_TOL = 3e-3  # gap on the sample
+_ZEROS = (np.inf, 1e-1, 3e-2, 1e-2, 1e-3, 1e-5)  # levels below which coefficients are tried at zero
+_LOOKS = 1000  # default limit
+_ROUNDS = 4  # of solving again with a smaller tolerance
+_TIGHT = 1e-5  # tolerances below are the finisher's
+
+
+def refuses(problem: Problem) -> str | None:
+    """Say why the bundle cannot take the problem, None if it can."""
+    if problem.is_kernel:
+        return "The bundle method needs a linear space, not a kernel."
+    if not problem.is_convex:
+        return "The bundle method needs a convex loss and a penalty without l0."
+    if problem.penalty.l2 == 0 and not problem.penalty.has_l1:
+        return "The bundle method needs an l2 or l1 penalty."
+    return None
+
+
+@dataclass
+class Point:
+    """A point, its objective per unit of C sum_i weight_i, and its scores."""
+
+    v: Array
+    objective: float
+    scores: Array
+
+
+class Cuts:
+    """Cuts of the mean risk of one set of samples, with the codes that turn shares of cuts into multipliers."""
+
+    def __init__(self, problem: Problem, coordinates: Coordinates | None = None) -> None:
+        self.key = (problem.space, problem.y, problem.weights, problem.loss)
+        self.total = float(problem.weights.sum())
+        self.whole = risk_of(problem, coordinates)
+        self.sample: tuple[NDArray[np.intp], Cuts] | None = None  # some of the samples and the cuts of their risk
+        self.A = np.zeros((0, problem.n_functions * (problem.space.dim + 1)))
+        self.b = np.zeros(0)
+        self.sources: list[Risk] = []
+        self.codes: list[NDArray] = []
+        self.passes = 0.0
+
+    def fits(self, problem: Problem) -> bool:
+        """Whether these are cuts of the problem's risk."""
+        space, y, weights, loss = self.key
+        same = space is problem.space and loss == problem.loss
+        return same and np.array_equal(y, problem.y) and np.array_equal(weights, problem.weights)
+
+    def look(self, risk: Risk, v: Array) -> Look:
+        """Look at v and keep the cut."""
+        before = risk.passes
+        look = risk.look(v)
+        self.passes += risk.passes - before
+        g = look.gradient / self.total
+        self.A = np.vstack([self.A, g])
+        self.b = np.append(self.b, look.value / self.total - float(g @ v))
+        self.sources.append(risk)
+        self.codes.append(look.code)
+        return look
+
+    def keep(self, stay: NDArray[np.bool_]) -> None:
+        """Forget all other cuts."""
+        self.A, self.b = self.A[stay], self.b[stay]
+        self.sources = [s for s, kept in zip(self.sources, stay) if kept]
+        self.codes = [c for c, kept in zip(self.codes, stay) if kept]
+
+    def multipliers(self, shares: Array) -> Array:
+        """Return R (n, m) of a combination of the first cuts, for unit C."""
+        shares = np.concatenate([shares, np.zeros(len(self.codes) - shares.size)])
+        total: Array | float = 0.0
+        for risk in {id(s): s for s in self.sources}.values():
+            mine = np.array([s is risk for s in self.sources]) & (shares > 0)
+            if mine.any():
+                total = total + risk.mixed([c for c, used in zip(self.codes, mine) if used], shares[mine])
+        return np.asarray(total)
+
+
+class Level:
+    """The level method under one penalty and C; objectives are per unit of C sum_i weight_i."""
+
+    def __init__(self, problem: Problem, cuts: Cuts, clock: Clock, mode: str) -> None:
+        self.cuts, self.clock, self.mode = cuts, clock, mode
+        self.unit = problem.C * cuts.total
+        self.offset = problem.offset / self.unit
+        self.model = _model(problem, cuts.whole.coordinates, self.unit)
+        if cuts.b.size:
+            self.model.add(cuts.A, cuts.b)
+        self.bound, self.shares = -np.inf, np.zeros(cuts.b.size)
+        self.best: Point | None = None
+        self.anchor: tuple[Array, Look] | None = None
+        self.anchor_objective = np.inf
+
+    def look(self, risk: Risk, v: Array) -> Point:
+        """Look at v, keep the cut, and the point if the look was at all samples and v is the best so far."""
+        look = self.cuts.look(risk, v)
+        self.model.add(self.cuts.A[-1], self.cuts.b[-1])
+        point = Point(v, self.objective(v, look.value), look.scores)
+        if risk is self.cuts.whole:
+            if point.objective < self.anchor_objective:
+                self.anchor, self.anchor_objective = (v, look), point.objective
+            self.propose(point)
+        return point
+
+    def propose(self, point: Point) -> None:
+        """Make a point whose objective on all samples is known the incumbent if it is better."""
+        if self.best is None or point.objective < self.best.objective:
+            self.best = point
+
+    def objective(self, v: Array, risk: float) -> float:
+        """Offset plus penalty plus mean risk."""
+        return self.offset + self.model.penalty(v) + risk / self.cuts.total
+
+    def tighten(self, v: Array, scale: float) -> Array:
+        """Minimise the model: the lower bound, its multipliers, and the place."""
+        low, place, self.shares = self.model.minimum(v, scale)
+        self.bound = self.offset + low
+        upper = np.inf if self.best is None else self.best.objective
+        self.clock.note(upper * self.unit, self.bound * self.unit)
+        stay = self.model.drop_idle(_PATIENCE, _PATIENCE) if self.mode == "level" else np.ones(self.shares.size, bool)
+        if not stay.all():
+            self.cuts.keep(stay)
+            self.shares = self.shares[stay]
+        return place
+
+    def run(self, risk: Risk, v: Array, tol: float, max_looks: int) -> Point:
+        """Iterate on a risk until its gap is within tol."""
+        best = self.look(risk, v)
+        for _ in range(max_looks):
+            scale = abs(best.objective)
+            place = self.tighten(best.v, scale)
+            gap = best.objective - self.bound
+            if gap <= tol * scale or self.clock.is_over:
+                break
+            if self.mode == "level":
+                level = self.bound - self.offset + _LEVEL * gap
+                place = self.model.level_point(best.v, level, _WIDTH * gap, scale)
+            point = self.look(risk, place)
+            best = self.search(risk, best, point) if self.mode == "level" else min(best, point, key=_objective)
+            if risk is self.cuts.whole:
+                self.propose(best)
+        return best
+
+    def forget_idle(self) -> None:
+        """Keep only the cuts that carry the bound, for the next solve on these samples."""
+        stay = np.zeros(self.cuts.b.size, dtype=bool)
+        stay[: self.shares.size] = self.shares > 0
+        self.cuts.keep(stay)
+
+    def search(self, risk: Risk, best: Point, point: Point) -> Point:
+        """Minimise on the half line from the best point through another, by tangents, without touching the data."""
+        step = point.v - best.v
+
+        def at(tau: float) -> tuple[float, float, float]:
+            value, slope = risk.along(best.scores, point.scores, tau)
+            v = best.v + tau * step
+            return tau, self.objective(v, value), slope / self.cuts.total + self.model.slope(v, step)
+
+        tau, objective = _minimise_on_line(at, best.objective)
+        if tau == 0.0:
+            return best
+        return Point(best.v + tau * step, objective, best.scores + tau * (point.scores - best.scores))
+
+    def sparse(self, risk: Risk, best: Point, allowance: float) -> Array:
+        """Return the best point with the most coefficients at zero that costs at most ``allowance``."""
+        penalised = self.model.l1 > 0
+        for level in _ZEROS if penalised.any() else ():
+            v = cut_off(best.v, self.model.m, penalised, level)
+            if self.objective(v, risk.look(v).value) <= best.objective + allowance:
+                return v
+        return best.v
+
+
+def _objective(point: Point) -> float:
+    return point.objective
+
+
+def _model(problem: Problem, x: Coordinates, unit: float) -> CuttingModel:
+    shape, zero = (x.m, x.sd.size), np.zeros((x.m, 1))
+    l1 = np.hstack([problem.penalty.l1_array(shape) / x.sd, zero]).ravel()
+    q = np.hstack([np.broadcast_to(problem.penalty.l2 / x.sd**2, shape), zero]).ravel()
+    c = np.zeros(q.size)
+    if problem.tilt is not None:
+        c = x.gradient(problem.space.combine(problem.tilt), problem.tilt.sum(axis=0))
+    return CuttingModel(q / unit, c / unit, l1 / unit, 1.0, x.m)
+
+
+def _minimise_on_line(at: Any, value: float) -> tuple[float, float]:
+    """Minimise a convex function of tau >= 0; ``at`` returns (tau, value, slope), ``value`` is the one at 0."""
+    seen = [(0.0, value)]
+    high = at(1.0)
+    low = at(0.0)
+    seen.append(high[:2])
+    for _ in range(2):
+        if high[2] < 0:
+            low, high = high, at(2.0 * high[0])
+            seen.append(high[:2])
+    for _ in range(4):
+        if low[2] >= 0 or high[2] <= 0:
+            break
+        crossing = (low[1] - high[1] + high[2] * high[0] - low[2] * low[0]) / (high[2] - low[2])
+        inset = 0.05 * (high[0] - low[0])
+        middle = at(min(max(crossing, low[0] + inset), high[0] - inset))
+        seen.append(middle[:2])
+        low, high = (middle, high) if middle[2] < 0 else (low, middle)
+    return min(seen, key=lambda s: s[1])
+
+
+def solve(problem: Problem, options: Options, start: Result | None = None, finish: Solve | None = None) -> Result:
+    """Solve to a relative duality gap of ``options.tol``.
+
+    Parameters
+    ----------
+    problem : Problem
+        Convex, on a linear space, with an l2 or l1 penalty.
+    options : Options
+        ``tol``, ``time_limit``, ``max_iter`` (looks at the data), ``random_state`` (of the first sample of rows);
+        ``extra={"mode": "paper"}`` for the unstabilised method.
+    start : Result or None
+        A result on the same samples: the place to start, and its cuts if it came from here.
+    finish : Solve or None
+        A solver that takes over, from the bundle's result, below a tolerance of 1e-5 and where the bundle does not
+        converge (many coefficients, few samples).
+    """
+    clock = Clock(options.time_limit)
+    mode = options.extra.get("mode", "level")
+    old = start.extra.get("cuts") if start is not None else None
+    cuts = old if old is not None and old.fits(problem) else Cuts(problem)
+    cuts.passes = 0.0
+    level = Level(problem, cuts, clock, mode)
+    goal = max(options.tol, _TIGHT) if finish is not None else options.tol
+    for _ in range(_ROUNDS):  # one is enough unless the repair of the multipliers costs more than the gap had to spare
+        status = _drive(problem, level, replace(options, tol=goal), start)
+        result = _certified(problem, level, options, status)
+        if result.status is not Status.STALLED or finish is not None:
+            break
+        goal, start = 0.3 * goal, result
+    level.forget_idle()
+    if finish is not None and result.status in (Status.STALLED, Status.ITERATION_LIMIT):
+        return finish(problem, replace(options, time_limit=clock.left), result)
+    return result
+
+
+def _certified(problem: Problem, level: Level, options: Options, status: Status | None) -> Result:
+    """Recompute objective and bound of the incumbent."""
+    cuts, best = level.cuts, level.best
+    v = np.zeros(cuts.A.shape[1]) if best is None else best.v
+    W, b = cuts.whole.coordinates.coefficients(v)
+    R = problem.C * cuts.multipliers(level.shares) if np.any(level.shares > 0) else None
+    looks = len(level.clock.history)
+    return convex_result(problem, W, b, R, options, level.clock, looks, status, passes=cuts.passes, cuts=cuts)
+
+
+def _drive(problem: Problem, level: Level, options: Options, start: Result | None) -> Status | None:
+    """Run the level method on all samples, or on local risks; return why it stopped early, None if it did not."""
+    cuts = level.cuts
+    limit = options.max_iter or _LOOKS
+    try:
+        v = np.zeros(cuts.A.shape[1])
+        if start is not None:
+            v = cuts.whole.coordinates.flat(start.coef, start.intercept)
+        if level.mode == "level" and isinstance(cuts.whole, TwoClassRisk) and problem.n >= _LOCAL_FROM:
+            v = _run_locally(problem, level, v, options)
+        if level.best is None or level.best.objective - level.bound > options.tol * abs(level.best.objective):
+            point = level.run(cuts.whole, v, 0.9 * options.tol, limit)
+            if level.mode == "level":
+                v = level.sparse(cuts.whole, point, 0.05 * options.tol * abs(point.objective))
+                level.best = level.look(cuts.whole, v)
+    except KeyboardInterrupt:
+        return Status.INTERRUPTED
+    if level.clock.is_over:
+        return Status.TIME_LIMIT
+    return Status.ITERATION_LIMIT if len(level.clock.history) >= limit else None
+
+
+def _sample_start(problem: Problem, level: Level, v: Array, seed: int) -> tuple[Array, float]:
+    """Return a near-optimal point of some of the samples and its objective there; v if they would be too many."""
+    cuts = level.cuts
+    if cuts.sample is None:
+        size = max(problem.n // _SAMPLE, _SAMPLES_PER_COEFFICIENT * v.size)
+        if size > problem.n // 3:
+            return v, -np.inf
+        rows = np.unique(np.random.default_rng(seed).integers(0, problem.n, size))
+        cuts.sample = rows, Cuts(problem.subset(rows), cuts.whole.coordinates)
+    rows, few = cuts.sample
+    ratio = cuts.total / few.total
+    space, y, weights, _ = few.key
+    tilt = None if problem.tilt is None else ratio * problem.tilt[rows]
+    part = replace(problem, space=space, y=y, weights=weights, C=ratio * problem.C, tilt=tilt)
+    small = Level(part, few, Clock(level.clock.left), "level")
+    point = small.run(few.whole, v, _SAMPLE_TOL, _LOOKS)
+    small.forget_idle()
+    return point.v, point.objective
+
+
+def _run_locally(problem: Problem, level: Level, v: Array, options: Options) -> Array:
+    """Look at all samples, minimise the local risk there, repeat until the bounds meet or that no longer helps.
+
+    More samples count as near the further the sample misled, and when a step does not halve the gap.
+    """
+    cuts, tol = level.cuts, options.tol
+    assert isinstance(cuts.whole, TwoClassRisk)
+    v, expected = _sample_start(problem, level, v, options.random_state)
+    look = level.look(cuts.whole, v)
+    misled = max(look.objective - expected, 0.0) / abs(look.objective)
+    share, gap = max(_NEAR, 2.0 * float(np.sqrt(misled))), np.inf
+    while share <= _TOO_MANY and not level.clock.is_over and level.anchor is not None:
+        local = LocalRisk(cuts.whole, problem, *level.anchor, share)
+        inner = level.run(local, level.anchor[0], 0.5 * tol, _LOOKS)
+        v = level.sparse(local, inner, 0.1 * tol * abs(inner.objective))
+        local.release()
+        point = level.look(cuts.whole, v)
+        last, gap = gap, point.objective - level.bound
+        if gap <= 0.95 * tol * abs(point.objective):
+            level.best = point
+            break
+        share *= 2.0 if gap > 0.5 * last else 1.2
+    return v

@@ -1,0 +1,233 @@
+"""Newton's method on rounded hinges: two-class linear machines with an l1 part and many samples, dense or sparse.
+
+    minimise  P(v) + sum_ik price_ik h(t_k - u_i(v)),      h a hinge rounded off over a width in the margin
+
+The rounded risk is piecewise quadratic, and its slope is a multiplier of the risk itself, so every look at the data
+gives an objective and a dual bound. Their gap is what rounding costs, plus what is missing to stationarity. Where many
+samples stand against each coefficient, rounding costs about (density of the margins at a kink) * width^2 / 24, and the
+width shrinks until that is within the tolerance; where they are few, the present multipliers become the centres of the
+next rounding (the proximal point method in the dual: Rockafellar, Augmented Lagrangians and Applications of the
+Proximal Point Algorithm in Convex Programming, 1976), and the cost falls without much less width.
+
+A Newton step minimises the quadratic model plus the l1 norm by coordinate descent over a working set of features: those
+that are not zero and those whose slope is near or above its l1 weight. On dense data the Hessian comes from the samples
+near a kink, or enough of them; on sparse data it is never formed. Margins are known along a line, so the search on it
+does not touch the data. With many features the bound would wait for the slope of the last one to settle, so multipliers
+are first made feasible by projections.
+
+A step costs one pass over the data and (samples near a kink) (working set)^2, or a few sweeps over the working set's
+entries. A result carries all that is known at its point, for unit C: the next solve on these samples starts there,
+without a look. Certifies the convex duality gap.
+
+A path of dense problems is solved ahead of its certificates. Between its kinks it is nearly linear in 1/C, so the next
+point is expected where the last two lead, and one or two steps correct it. They look only at the samples that may come
+near a kink on the way; if others did, the points are solved again on more of them. All objectives and bounds are then
+computed together, from products of matrices, and a point whose gap is too large is solved once more by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...core.problem import Problem
+from ...core.result import Result, Status
+from ...core.solving import Answer, Clock, Options, Solve, convex_result, convex_results
+from ...core.spaces import LinearSpace
+from ..risk import Coordinates
+from .hinges_jit import may_come_near
+from .iterate import Run
+
+Array = NDArray[np.float64]
+
+_STEPS = 200
+_SETTLED = 0.005  # projections start when a step promises that share of the tolerance
+_AHEAD, _MANY = (4, 2, 1), 0.35  # points of a path that share a choice of samples, unless that is more than so many
+_ENTRIES = 1 << 25  # numbers in an array of all scores that are certified together
+_FASTEST = 5.0  # what a path is expected to move at most, in units of what it did
+_SAMPLE, _SAMPLES_PER_COEFFICIENT, _SAMPLE_TOL = 8, 50, 3e-3  # for the start of a path: one in so many, at least, gap
+_FURTHER, _SIDEWAYS, _WIDTHS = 1.25, 0.2, 1.2  # how far samples may move beyond, and off, what is expected
+
+
+def refuses(problem: Problem) -> str | None:
+    """Say why this machine cannot take the problem, None if it can."""
+    if problem.is_kernel or problem.n_classes > 2:
+        return "solver='smoothed' takes linear functions and two classes only."
+    if not problem.is_convex or problem.tilt is not None or not problem.loss.hinges:
+        return "solver='smoothed' needs a convex loss with a hinge, a convex penalty and no linear term on the scores."
+    if not problem.penalty.has_l1:
+        return "solver='smoothed' needs an l1 penalty; use solver='newton' for l2."
+    return None
+
+
+def solve(problem: Problem, options: Options, start: Result | None = None, finish: Solve | None = None) -> Result:
+    """Solve to a relative duality gap of ``options.tol``.
+
+    Parameters
+    ----------
+    problem : Problem
+        Two classes, convex, linear, with an l1 part.
+    options : Options
+        ``tol``, ``time_limit``, ``max_iter`` (steps).
+    start : Result or None
+        A result on the same samples, whatever its C and penalty: the place to start, and all that is known there if it
+        came from here.
+    finish : Solve or None
+        A solver that takes over where rounding is not fine enough.
+    """
+    clock = Clock(options.time_limit)
+    old = start.extra.get("run") if start is not None else None
+    run = old if old is not None and old.fits(problem) else Run.at(problem, start)
+    before = run.passes
+    status = _iterate(run, problem, options, clock)
+    W, b = run.coordinates.coefficients(run.best)
+    R = (problem.C * run.best_alpha * problem.signs)[:, None]
+    extra = {"run": run, "passes": run.passes - before}
+    result = convex_result(problem, W, b, R, options, clock, len(clock.history), status, **extra)
+    if finish is not None and result.status in (Status.STALLED, Status.ITERATION_LIMIT):
+        return finish(problem, replace(options, time_limit=clock.left), result)
+    return result
+
+
+def _iterate(run: Run, problem: Problem, options: Options, clock: Clock) -> Status | None:
+    """Step and sharpen until the gap is within the tolerance; return why it ended early, None if it did not."""
+    run.aim(problem)
+    try:
+        for _ in range((options.max_iter or _STEPS) + 1):
+            clock.note(run.objective * problem.C + problem.offset, run.bound * problem.C + problem.offset)
+            run.tol = options.tol * abs(run.objective + problem.offset / problem.C)
+            if run.promise <= min(_SETTLED * run.tol, 0.5 * run.projected) and run.rounding < run.tol:
+                run.project()
+            if run.objective - run.bound <= 0.9 * run.tol:
+                return None
+            if clock.is_over:
+                return Status.TIME_LIMIT
+            if not (run.sharpen(run.patience) or run.step() or run.sharpen(np.inf)):
+                return None
+    except KeyboardInterrupt:
+        return Status.INTERRUPTED
+    return Status.ITERATION_LIMIT
+
+
+def takes_path(problem: Problem) -> bool:
+    """Whether :func:`solve_path` takes problems like this one: dense, and enough samples to start from some."""
+    if refuses(problem) is not None or not isinstance(problem.space, LinearSpace) or problem.space.is_sparse:
+        return False
+    return problem.n >= 3 * _SAMPLES_PER_COEFFICIENT * (problem.space.dim + 1)
+
+
+def solve_path(problems: Sequence[Problem], options: Options, finish: Solve | None = None) -> list[Result]:
+    """Solve problems on the same dense samples, each to a relative duality gap of ``options.tol``, in the order given.
+
+    A few of them at a time are solved on the samples that may come near a kink, the others being on a linear piece of
+    the risk; all are certified together, and what fails is solved again by itself.
+
+    Parameters
+    ----------
+    problems : sequence of Problem
+        They may differ in C and penalty; neighbours should be alike.
+    options : Options
+        As for :func:`solve`, each problem.
+    finish : Solve or None
+        As for :func:`solve`.
+    """
+    run, trail = _sampled_start(problems[0], options)
+    answers: list[Answer] = []
+    caution = 1.0
+    while len(answers) < len(problems):
+        group, near = _next_group(run, trail, problems[len(answers) :], caution)
+        part, points = run.restricted(problems[0], near), trail.points
+        found = [_answer(run, part, near, trail, problem, options) for problem in group]
+        if run.absorb(part, near):
+            answers += found
+            caution = max(0.5 * caution, 1.0)
+        else:
+            trail.points, caution = points, 2.0 * caution
+    results: list[Result] = []
+    many = max(1, _ENTRIES // problems[0].n)
+    for first in range(0, len(problems), many):
+        results += convex_results(problems[first : first + many], answers[first : first + many], options)
+    return [
+        solve(problem, options, result, finish) if result.status is Status.STALLED else result
+        for problem, result in zip(problems, results)
+    ]
+
+
+class _Trail:
+    """The last two points of a path, and where they lead: between its kinks a path is nearly linear in 1/C."""
+
+    def __init__(self, constant: Array, threshold: float) -> None:
+        self.points = [(1.0 / threshold, constant)]
+
+    def add(self, v: Array, C: float) -> None:
+        """Add a point, or replace the last one if it has the same C."""
+        self.points = [*[point for point in self.points if point[0] != 1.0 / C][-1:], (1.0 / C, v)]
+
+    def ahead(self, C: float) -> Array:
+        """Return the point expected at C; no coefficient returns from zero or changes its sign."""
+        if len(self.points) == 1:
+            return self.points[0][1]
+        (before, behind), (now, here) = self.points
+        pace = (now - 1.0 / C) / (before - now)
+        there = here + np.clip(pace, 0.0, _FASTEST) * (here - behind)
+        there[:-1][there[:-1] * here[:-1] <= 0] = 0.0
+        return there
+
+    def haste(self, C: float) -> float:
+        """Return how much further than expected the next points may be: at the start they are linear in log C."""
+        if len(self.points) == 1:
+            return 1.0
+        before, now, then = self.points[0][0], self.points[1][0], 1.0 / C
+        linear, log = (now - then) / (before - now), np.log(now / then) / np.log(before / now)
+        return _FURTHER * max(1.0, float(np.sqrt(log / linear))) if linear > 0 and log > 0 else _FURTHER
+
+
+def _next_group(
+    run: Run, trail: _Trail, problems: Sequence[Problem], caution: float
+) -> tuple[Sequence[Problem], NDArray[np.intp]]:
+    """Return the next problems to solve together, and the samples that may come near a kink meanwhile."""
+    near = np.empty(run.signs.size, dtype=bool)
+    for ahead in _AHEAD:
+        group = problems[:ahead]
+        expected, further = run.margins_at(trail.ahead(group[-1].C)), caution * trail.haste(group[-1].C)
+        slack = caution * _WIDTHS * run.width
+        may_come_near(run.margins, expected, further, _SIDEWAYS, slack, run.knots, near)
+        if np.count_nonzero(near) <= _MANY * near.size:
+            break
+    return group, np.flatnonzero(near)
+
+
+def _answer(run: Run, part: Run, near: NDArray[np.intp], trail: _Trail, problem: Problem, options: Options) -> Answer:
+    clock, before = Clock(options.time_limit), part.passes
+    there = trail.ahead(problem.C)
+    if not np.array_equal(there, part.v):
+        part.move(there)
+    status = _iterate(part, problem, options, clock)
+    trail.add(part.v, problem.C)
+    alpha = run.alpha * problem.signs
+    alpha[near] = part.best_alpha * part.signs
+    alpha *= problem.C
+    W, b = run.coordinates.coefficients(part.best)
+    extra = {"passes": (part.passes - before) * near.size / problem.n}
+    return Answer(W, b, alpha[:, None], clock, len(clock.history), status, extra)
+
+
+def _sampled_start(problem: Problem, options: Options) -> tuple[Run, _Trail]:
+    """Return a run at the solution on some of the samples, and the trail there from the best constant."""
+    coordinates = Coordinates.of(problem)
+    size = max(problem.n // _SAMPLE, _SAMPLES_PER_COEFFICIENT * coordinates.sd.size)
+    rows = np.unique(np.random.default_rng(options.random_state).integers(0, problem.n, size))
+    few = problem.subset(rows)
+    few = replace(few, C=problem.C * problem.weights.sum() / few.weights.sum())
+    part = Run.at(few, None, coordinates)
+    part.aim(few)
+    trail = _Trail(part.v, problem.C * part.threshold)
+    _iterate(part, few, replace(options, tol=max(_SAMPLE_TOL, options.tol)), Clock(options.time_limit))
+    trail.add(part.v, problem.C)
+    run = Run(problem, coordinates)
+    run.width = part.width
+    run.move(part.v)
+    return run, trail

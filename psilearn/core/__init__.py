@@ -1,0 +1,1 @@
+"""The mathematics: losses, penalties, the objective and its dual, spaces of functions, results and their claims."""

@@ -1,0 +1,69 @@
+"""How kernels are compiled: a first fit waits for numba, so nothing is compiled that is not needed, or twice.
+
+* numba optimises every function, together with all it calls, and translates it to machine code, even if nobody but
+  other functions will call it, which then do both again with all of it. ``inner`` functions are left as they are for
+  their callers; only a ``kernel``, which Python calls, is optimised and translated.
+* Reference counts are needed by functions that allocate arrays, ``roomy_inner`` and ``roomy_kernel``; without them a
+  function becomes a third smaller. Whether there are any is inherited by what a function calls unless that says so.
+* Divisions do not look for zero (``error_model="numpy"``).
+
+Only kernels are cached on disk, with all the inner functions that they call.
+
+The first two of these rest on inner workings of numba (:mod:`._linking_jit`). With a version of numba other
+than those where they were tried, the same functions are compiled in numba's plain way, which takes longer the
+first time.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numba
+
+#: Versions of numba, by their first two numbers, whose inner workings are as :mod:`._linking_jit` takes them to be.
+TRIED = ("0.68",)
+
+_njit: Any = numba.njit  # its type stubs do not know all options
+_KERNEL: dict[str, Any] = {"cache": True, "error_model": "numpy", "nogil": True}
+_INNER: dict[str, Any] = {"error_model": "numpy", "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+_SHARED, _LEAN, _ROOMY = _KERNEL, {}, {}
+
+if ".".join(numba.__version__.split(".")[:2]) in TRIED:
+    from ._linking_jit import LinkedCompiler, undisturbed, whatever_the_values
+
+    _KERNEL = _SHARED | {"no_cfunc_wrapper": True}
+    _INNER |= {"pipeline_class": LinkedCompiler}
+    _LEAN, _ROOMY = {"_nrt": False}, {"_nrt": True}
+else:
+    _INNER |= {"cache": True}
+
+    def undisturbed(function: Any) -> Any:
+        """Leave it as it is."""
+        return function
+
+    whatever_the_values = undisturbed
+
+
+def kernel(function: Any) -> Any:
+    """Decorate a function that Python calls and that does not allocate."""
+    return undisturbed(_njit(**_KERNEL, **_LEAN)(function))
+
+
+def roomy_kernel(function: Any) -> Any:
+    """Decorate a function that Python calls and that allocates."""
+    return undisturbed(_njit(**_KERNEL, **_ROOMY)(function))
+
+
+def shared_kernel(function: Any) -> Any:
+    """Decorate a kernel that does not allocate and that other kernels call, too, through a pointer."""
+    return undisturbed(_njit(**_SHARED, **_LEAN)(function))
+
+
+def inner(function: Any) -> Any:
+    """Decorate a function that only kernels call and that does not allocate."""
+    return whatever_the_values(_njit(**_INNER, **_LEAN)(function))
+
+
+def roomy_inner(function: Any) -> Any:
+    """Decorate a function that only kernels call and that allocates."""
+    return whatever_the_values(_njit(**_INNER, **_ROOMY)(function))

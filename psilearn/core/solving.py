@@ -1,0 +1,145 @@
+"""What every solver shares: options, a clock that honours time limits, and the making of a Result."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .problem import Problem
+from .result import Certificate, Claim, Result, Status, Step
+from .spaces import LinearSpace
+
+
+@dataclass(frozen=True)
+class Options:
+    """How well, how long, and how loudly to solve.
+
+    Attributes
+    ----------
+    tol : float
+        Relative duality gap of convex solves, and criticality residual of d.c. solves.
+    gap_tol : float
+        Relative gap between incumbent and bound at which a global solve is proved.
+    time_limit : float
+        Seconds; inf for none. Every solver returns its incumbent when it is over.
+    max_iter : int or None
+        Iteration (or node) limit of the solver's own outer loop; None for the solver's default.
+    random_state : int
+        Seed.
+    verbose : int
+        0 is silent.
+    extra : dict
+        Options of one solver only, each documented in that solver.
+    """
+
+    tol: float = 1e-4
+    gap_tol: float = 1e-4
+    time_limit: float = math.inf
+    max_iter: int | None = None
+    random_state: int = 0
+    verbose: int = 0
+    extra: dict[str, Any] = field(default_factory=dict)
+
+
+class Clock:
+    """Seconds since the start, the time limit, and the history of a solve."""
+
+    def __init__(self, limit: float = math.inf) -> None:
+        self.start = time.perf_counter()
+        self.limit = limit
+        self.history: list[Step] = []
+
+    @property
+    def seconds(self) -> float:
+        """Seconds since the start."""
+        return time.perf_counter() - self.start
+
+    @property
+    def left(self) -> float:
+        """Seconds left, inf without a limit."""
+        return self.limit - self.seconds
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the time limit has passed."""
+        return self.seconds >= self.limit
+
+    def note(self, objective: float, bound: float) -> None:
+        """Write a line of history."""
+        self.history.append(Step(self.seconds, objective, bound))
+
+
+#: A solver: (problem, options, start) -> Result. ``start`` is an earlier Result on the same samples, or None.
+Solve = Callable[[Problem, Options, Result | None], Result]
+
+
+class Answer(NamedTuple):
+    """What a convex solver found, not yet certified: coefficients, multipliers R (n, m) of the scores, and how."""
+
+    W: NDArray[np.float64]
+    b: NDArray[np.float64]
+    R: NDArray[np.float64] | None
+    clock: Clock
+    n_iter: int
+    status: Status | None
+    extra: dict[str, Any]
+
+
+def convex_result(
+    problem: Problem,
+    W: NDArray[np.float64],
+    b: NDArray[np.float64],
+    R: NDArray[np.float64] | None,
+    options: Options,
+    clock: Clock,
+    n_iter: int,
+    status: Status | None = None,
+    **extra: Any,
+) -> Result:
+    """Recompute objective and dual bound of a convex solve and certify them.
+
+    ``R`` (n, m) are the multipliers of the scores. The status is OPTIMAL iff the recomputed gap is within ``tol``;
+    otherwise it is ``status``, or STALLED if none is given.
+    """
+    R = problem.repaired_multipliers(R) if R is not None else None
+    objective = problem.value(W, b)
+    bound = problem.bound_of(R) if R is not None else -math.inf
+    return _result(Answer(W, b, R, clock, n_iter, status, extra), objective, bound, options)
+
+
+def convex_results(problems: Sequence[Problem], answers: Sequence[Answer], options: Options) -> list[Result]:
+    """Do what :func:`convex_result` does for many problems on the same samples of a linear space, without tilts.
+
+    One product of matrices gives all scores, and another one the sums of all multipliers.
+    """
+    space = problems[0].space
+    assert isinstance(space, LinearSpace)
+    balanced = [p.balanced_multipliers(a.R) for p, a in zip(problems, answers) if a.R is not None]
+    feasible = [R for R in balanced if R is not None]
+    assert len(feasible) == len(problems), "without a tilt all multipliers can be balanced"
+    sums = space.combine(np.vstack([R.T for R in feasible]).T)
+    scores = space.scores_by_function(np.vstack([a.W for a in answers]), np.concatenate([a.b for a in answers]))
+    results, row = [], 0
+    for problem, answer, R in zip(problems, answers, feasible):
+        mine = slice(row, row + problem.n_functions)
+        row = mine.stop
+        if problem.penalty.l2 == 0:
+            R = problem.shrunk(R, sums[mine])
+        objective, bound = problem.value_of_scores(answer.W, scores[mine].T), problem.bound_of(R, sums[mine])
+        results.append(_result(answer._replace(R=R), objective, bound, options))
+    return results
+
+
+def _result(answer: Answer, objective: float, bound: float, options: Options) -> Result:
+    W, b, R, clock, n_iter, status, extra = answer
+    clock.note(objective, bound)
+    certificate = Certificate(Claim.CONVEX, objective, bound, rechecked=True, evidence=R)
+    done = certificate.gap <= options.tol
+    final = Status.OPTIMAL if done else (status or Status.STALLED)
+    return Result(W, b, objective, bound, final, certificate, n_iter, tuple(clock.history), R, dict(extra))

@@ -1,0 +1,1 @@
+"""Exact search: proved global optima of truncated losses. README.md beside this file is the map."""

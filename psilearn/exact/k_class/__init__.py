@@ -1,0 +1,1 @@
+"""Exact search for more than two classes."""

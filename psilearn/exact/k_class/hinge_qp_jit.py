@@ -1,0 +1,363 @@
+"""Small dense convex programmes made of hinges, by a primal-dual interior point method with a rigorous bound.
+
+    minimise  1/2 sum_l q_l theta_l^2 + lin'theta + sum_g c_g xi_g
+    subject to  xi_g >= 0,   a_r'theta + xi_g >= tau_r   for the rows r of group g;   xi_g = 0 where c_g = inf
+
+A group is one kink of one sample's loss with a row per rival class, one absolute value, or (c_g = inf) one hard
+constraint. Its rows are ``first[g] .. first[g + 1] - 1``.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...core._jit import inner, kernel, roomy_inner, roomy_kernel
+
+_MAX_STEPS = 60
+
+
+class Scratch(NamedTuple):
+    """Memory of the method: vectors over the rows, over the groups and over theta, and two matrices."""
+
+    by_row: NDArray[np.float64]
+    by_group: NDArray[np.float64]
+    vectors: NDArray[np.float64]
+    pooled: NDArray[np.float64]
+    H: NDArray[np.float64]
+
+
+@roomy_inner
+def make_scratch(n_rows, n_groups, p):
+    """Allocate the memory for a programme of this size."""
+    by_row, by_group, vectors = np.empty((6, n_rows)), np.empty((4, n_groups)), np.empty((2, p))
+    return Scratch(by_row, by_group, vectors, np.empty((n_groups, p)), np.empty((p, p)))
+
+
+@inner
+def dual_value(A, tau, alpha, lin, q, lower, upper, v):
+    """Value of the Lagrangian dual at alpha >= 0 with sum_{r in g} alpha_r <= c_g, minimised over a box.
+
+    D(alpha) = sum_r alpha_r tau_r + sum_l min_{lower_l <= theta_l <= upper_l} 1/2 q_l theta_l^2 - v_l theta_l,
+    v = A'alpha - lin (scratch). Weak duality makes it a lower bound for every theta in the box, converged or not.
+    """
+    gain = 0.0
+    size = 0.0
+    for l in range(lin.size):
+        v[l] = -lin[l]
+    for r in range(A.shape[0]):
+        gain += alpha[r] * tau[r]
+        size += abs(alpha[r] * tau[r])
+        for l in range(q.size):
+            v[l] += alpha[r] * A[r, l]
+    for l in range(q.size):
+        if v[l] == 0.0:
+            continue
+        theta = v[l] / q[l] if q[l] > 0.0 else v[l] * np.inf
+        theta = min(max(theta, lower[l]), upper[l])
+        part = (0.5 * q[l] * theta - v[l]) * theta
+        gain += part
+        size += abs(part)
+    return gain - 1e-13 * size
+
+
+@inner
+def primal_value(A, tau, first, c, lin, q, theta):
+    """Objective at theta with the best xi (hard constraints are not priced)."""
+    total = 0.0
+    for l in range(q.size):
+        total += (0.5 * q[l] * theta[l] + lin[l]) * theta[l]
+    for g in range(first.size - 1):
+        if c[g] == np.inf:
+            continue
+        worst = 0.0
+        for r in range(first[g], first[g + 1]):
+            short = tau[r]
+            for l in range(q.size):
+                short -= A[r, l] * theta[l]
+            worst = max(worst, short)
+        total += c[g] * worst
+    return total
+
+
+@inner
+def _factor(A, first, c, q, alpha, s, xi, beta, pooled, H):
+    """Cholesky factor of the Newton system, small pivots lifted; also writes pooled_g = sum_r d_r a_r."""
+    p = q.size
+    for l in range(p):
+        for m in range(l + 1):
+            H[l, m] = 0.0
+        H[l, l] = q[l]
+    for g in range(first.size - 1):
+        for l in range(p):
+            pooled[g, l] = 0.0
+        weight = 0.0
+        for r in range(first[g], first[g + 1]):
+            d = alpha[r] / s[r]
+            weight += d
+            for l in range(p):
+                a = d * A[r, l]
+                pooled[g, l] += a
+                for m in range(l + 1):
+                    H[l, m] += a * A[r, m]
+        if c[g] != np.inf:
+            kappa = xi[g] / (beta[g] + xi[g] * weight)
+            for l in range(p):
+                a = kappa * pooled[g, l]
+                for m in range(l + 1):
+                    H[l, m] -= a * pooled[g, m]
+    biggest = 0.0
+    for j in range(p):
+        biggest = max(biggest, H[j, j])
+    for j in range(p):
+        d = H[j, j]
+        for m in range(j):
+            d -= H[j, m] * H[j, m]
+        d = np.sqrt(max(d, 1e-14 * biggest + 1e-300))
+        H[j, j] = d
+        for i in range(j + 1, p):
+            t = H[i, j]
+            for m in range(j):
+                t -= H[i, m] * H[j, m]
+            H[i, j] = t / d
+
+
+@inner
+def _direction(A, first, c, H, pooled, alpha, s, xi, beta, gap, residual, target_r, target_g, dtheta, dalpha, ds, dxi):
+    """Newton step towards s_r alpha_r = target_r, xi_g beta_g = target_g; gap_r is how far s_r is from its row."""
+    p = residual.size
+    for l in range(p):
+        dtheta[l] = -residual[l]
+    for g in range(first.size - 1):
+        weight = 0.0
+        push = 0.0
+        for r in range(first[g], first[g + 1]):
+            d = alpha[r] / s[r]
+            e = target_r[r] / s[r] - alpha[r] - d * gap[r]
+            weight += d
+            push += e
+            for l in range(p):
+                dtheta[l] += e * A[r, l]
+        if c[g] != np.inf:
+            shift = xi[g] / (beta[g] + xi[g] * weight) * (target_g[g] / xi[g] - beta[g] + push)
+            for l in range(p):
+                dtheta[l] -= shift * pooled[g, l]
+    for j in range(p):
+        for m in range(j):
+            dtheta[j] -= H[j, m] * dtheta[m]
+        dtheta[j] /= H[j, j]
+    for j in range(p - 1, -1, -1):
+        for m in range(j + 1, p):
+            dtheta[j] -= H[m, j] * dtheta[m]
+        dtheta[j] /= H[j, j]
+    for g in range(first.size - 1):
+        weight = 0.0
+        push = 0.0
+        for r in range(first[g], first[g + 1]):
+            ds[r] = gap[r]
+            for l in range(p):
+                ds[r] += A[r, l] * dtheta[l]
+            d = alpha[r] / s[r]
+            weight += d
+            push += target_r[r] / s[r] - alpha[r] - d * ds[r]
+        dxi[g] = 0.0
+        if c[g] != np.inf:
+            dxi[g] = xi[g] / (beta[g] + xi[g] * weight) * (target_g[g] / xi[g] - beta[g] + push)
+        for r in range(first[g], first[g + 1]):
+            ds[r] += dxi[g]
+            dalpha[r] = target_r[r] / s[r] - alpha[r] - alpha[r] / s[r] * ds[r]
+
+
+@inner
+def _step_lengths(first, c, alpha, s, xi, beta, dalpha, ds, dxi):
+    """Largest primal and dual steps in (0, 1] that keep everything positive."""
+    primal = 1.0
+    dual = 1.0
+    for g in range(first.size - 1):
+        dbeta = 0.0
+        for r in range(first[g], first[g + 1]):
+            dbeta -= dalpha[r]
+            if ds[r] < 0.0:
+                primal = min(primal, -s[r] / ds[r])
+            if dalpha[r] < 0.0:
+                dual = min(dual, -alpha[r] / dalpha[r])
+        if c[g] != np.inf:
+            if dxi[g] < 0.0:
+                primal = min(primal, -xi[g] / dxi[g])
+            if dbeta < 0.0:
+                dual = min(dual, -beta[g] / dbeta)
+    return primal, dual
+
+
+@inner
+def _aim(first, c, alpha, s, xi, beta, dalpha, ds, dxi, primal, dual, mu, count, target_r, target_g):
+    """Write the targets of the corrector: what the predictor would reach, cubed, and its second-order error."""
+    affine = 0.0
+    for g in range(first.size - 1):
+        dbeta = 0.0
+        for r in range(first[g], first[g + 1]):
+            affine += (s[r] + primal * ds[r]) * (alpha[r] + dual * dalpha[r])
+            dbeta -= dalpha[r]
+        if c[g] != np.inf:
+            affine += (xi[g] + primal * dxi[g]) * (beta[g] + dual * dbeta)
+    ratio = affine / max(count, 1) / mu if mu > 0.0 else 0.0
+    sigma = ratio * ratio * ratio
+    for g in range(first.size - 1):
+        dbeta = 0.0
+        for r in range(first[g], first[g + 1]):
+            target_r[r] = sigma * mu - ds[r] * dalpha[r]
+            dbeta -= dalpha[r]
+        target_g[g] = sigma * mu - dxi[g] * dbeta
+
+
+@kernel
+def minimise(A, tau, first, c, lin, q, lower, upper, theta, tol, slack, cutoff, ease, best_alpha, scratch):
+    """Minimise by Mehrotra's predictor-corrector method, starting near ``theta`` (overwritten).
+
+    Stops when the gap between primal value and dual bound is at most ``tol * |value| + slack`` and hard constraints
+    hold to 1e-8, or when the bound exceeds ``cutoff``. What has a value below a finite cutoff will not be discarded, so
+    the gap may then be ``ease`` times the distance between the two. Returns the bound, that of :func:`dual_value` at
+    ``best_alpha``, which is written.
+    """
+    n_rows, n_groups, p = A.shape[0], first.size - 1, q.size
+    by_row, by_group, H, pooled = scratch.by_row, scratch.by_group, scratch.H, scratch.pooled
+    alpha, s, dalpha, ds, target_r, gap = by_row[0], by_row[1], by_row[2], by_row[3], by_row[4], by_row[5]
+    xi, beta, dxi, target_g = by_group[0], by_group[1], by_group[2], by_group[3]
+    dtheta, residual = scratch.vectors[0], scratch.vectors[1]
+    hard_price, best = 1.0, -np.inf
+    for r in range(n_rows):
+        best_alpha[r] = 0.0
+    for g in range(n_groups):
+        xi[g] = 0.0
+        beta[g] = 1.0
+        if c[g] != np.inf:
+            hard_price = max(hard_price, c[g])
+    for g in range(n_groups):
+        width = first[g + 1] - first[g]
+        worst = 0.0
+        for r in range(first[g], first[g + 1]):
+            s[r] = -tau[r]
+            for l in range(p):
+                s[r] += A[r, l] * theta[l]
+            worst = max(worst, -s[r])
+        price = hard_price if c[g] == np.inf else c[g]
+        if c[g] != np.inf:
+            xi[g] = worst + 1.0
+            beta[g] = 0.5 * price
+        for r in range(first[g], first[g + 1]):
+            s[r] = max(s[r], 1.0) if c[g] == np.inf else s[r] + xi[g]
+            alpha[r] = 0.5 * price / width
+    for _ in range(_MAX_STEPS):
+        bound = dual_value(A, tau, alpha, lin, q, lower, upper, dtheta)
+        if bound > best:
+            best = bound
+            for r in range(n_rows):
+                best_alpha[r] = alpha[r]
+        value = primal_value(A, tau, first, c, lin, q, theta)
+        broken = 0.0
+        mu = 0.0
+        count = 0
+        for g in range(n_groups):
+            for r in range(first[g], first[g + 1]):
+                mu += s[r] * alpha[r]
+                count += 1
+                room = xi[g] - tau[r]
+                for l in range(p):
+                    room += A[r, l] * theta[l]
+                gap[r] = room - s[r]
+                if c[g] == np.inf:
+                    broken = max(broken, -room)
+            if c[g] != np.inf:
+                mu += xi[g] * beta[g]
+                count += 1
+        mu /= max(count, 1)
+        allowed = tol * abs(value) + slack
+        if ease > 0.0:
+            allowed = max(allowed, ease * (cutoff - value))
+        if best > cutoff or (value - best <= allowed and broken <= 1e-8):
+            break
+        for l in range(p):
+            residual[l] = q[l] * theta[l] + lin[l]
+        for r in range(n_rows):
+            for l in range(p):
+                residual[l] -= alpha[r] * A[r, l]
+        for r in range(n_rows):
+            target_r[r] = 0.0
+        for g in range(n_groups):
+            target_g[g] = 0.0
+        _factor(A, first, c, q, alpha, s, xi, beta, pooled, H)
+        primal, dual = 0.0, 0.0
+        for phase in range(2):  # predictor, corrector; one place of call each, which halves the time to compile
+            _direction(
+                A, first, c, H, pooled, alpha, s, xi, beta, gap, residual, target_r, target_g, dtheta, dalpha, ds, dxi
+            )
+            primal, dual = _step_lengths(first, c, alpha, s, xi, beta, dalpha, ds, dxi)
+            if phase == 0:
+                _aim(first, c, alpha, s, xi, beta, dalpha, ds, dxi, primal, dual, mu, count, target_r, target_g)
+        primal *= 0.995
+        dual *= 0.995
+        for l in range(p):
+            theta[l] += primal * dtheta[l]
+        for g in range(n_groups):
+            used = 0.0
+            for r in range(first[g], first[g + 1]):
+                alpha[r] += dual * dalpha[r]
+                used += alpha[r]
+            if c[g] != np.inf:
+                xi[g] += primal * dxi[g]
+                beta[g] = c[g] - used
+                if beta[g] <= 0.0:  # rounding: give back what is too much, so that the bound stays valid
+                    for r in range(first[g], first[g + 1]):
+                        alpha[r] *= (1.0 - 1e-12) * c[g] / used
+                    beta[g] = 1e-12 * c[g]
+            for r in range(first[g], first[g + 1]):
+                s[r] += primal * ds[r]
+    return best
+
+
+def solve_hinge_qp(A, tau, first, c, lin, q, lower, upper, theta, tol, slack, cutoff, ease):
+    """Allocate and call :func:`minimise`; returns (bound, alpha)."""
+    alpha, scratch = np.empty(tau.size), make_scratch.py_func(tau.size, c.size, q.size)
+    return minimise(A, tau, first, c, lin, q, lower, upper, theta, tol, slack, cutoff, ease, alpha, scratch), alpha
+
+
+@roomy_kernel
+def assemble(rows, kinks, coef, floor, extra_rows, extra_tau, extra_cost):
+    """Write a convex node as groups of rows: returns (A, tau, first, c).
+
+    Sample i pays sum_m coef[i, m] (kinks[i, m] - u_i)_+ with u_i = min_r rows[i, r]'theta and must keep u_i >= floor[i]
+    (-inf: no constraint). ``extra_cost[e] * (extra_tau[e] - extra_rows[e]'theta)_+`` are further hinges, or hard
+    constraints where the cost is infinite.
+    """
+    n, n_rivals, p = rows.shape
+    n_groups = extra_cost.size
+    for i in range(n):
+        for m in range(kinks.shape[1]):
+            n_groups += coef[i, m] > 0.0
+        n_groups += floor[i] > -np.inf
+    n_rows = (n_groups - extra_cost.size) * n_rivals + extra_cost.size
+    A, tau = np.empty((n_rows, p)), np.empty(n_rows)
+    first, c = np.zeros(n_groups + 1, np.int64), np.empty(n_groups)
+    g = 0
+    for i in range(n):
+        for m in range(kinks.shape[1] + 1):
+            hard = m == kinks.shape[1]
+            if (floor[i] == -np.inf) if hard else (coef[i, m] <= 0.0):
+                continue
+            c[g] = np.inf if hard else coef[i, m]
+            first[g + 1] = first[g] + n_rivals
+            for r in range(n_rivals):
+                tau[first[g] + r] = floor[i] if hard else kinks[i, m]
+                for l in range(p):
+                    A[first[g] + r, l] = rows[i, r, l]
+            g += 1
+    for e in range(extra_cost.size):
+        c[g] = extra_cost[e]
+        first[g + 1] = first[g] + 1
+        tau[first[g]] = extra_tau[e]
+        for l in range(p):
+            A[first[g], l] = extra_rows[e, l]
+        g += 1
+    return A, tau, first, c

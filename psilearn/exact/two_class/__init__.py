@@ -1,0 +1,1 @@
+"""Exact search for two classes."""

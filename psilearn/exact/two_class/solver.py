@@ -1,0 +1,172 @@
+"""Exact solver for truncated losses, two classes: a proved global optimum, or an incumbent with an honest bound.
+
+    minimise  P(w) + C sum_i weight_i l(y_i f(x_i)),     P(w) = l2/2 ||w||^2  or  sum_j l1_j |w_j|
+
+Liu and Wu, Optimizing psi-learning via mixed integer programming, 2006, (3.6), (3.14) and section 3.3; here for any
+loss in normal form (psi with any a, truncated hinges, the hard margin). Our own branch and bound certifies a global
+bound; the published formulation and a tight one can be handed to SCIP or HiGHS instead, which then attest the bound.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...core.losses import JUMP_TOLERANCE
+from ...core.problem import Problem
+from ...core.result import Certificate, Claim, Result, Status, relative_gap
+from ...core.solving import Clock, Options
+from . import formulations, portfolio
+from .node.envelope_jit import FREE, IN, TOP
+from .reduction import Reduction, reduce
+from .tree import search as branch
+from .tree import tree_jit as tree
+
+#: An SVM margin this far above the threshold counts as above it (section 3.3).
+RESTRICTION_TOLERANCE = 1e-6
+
+
+def refuses(problem: Problem) -> str | None:
+    """Say in one sentence why this problem cannot be solved here, None if it can."""
+    if problem.loss.varies_by_class:
+        return "solver 'mip' takes one loss for all classes; use solver='dca'."
+    if problem.n_classes > 2:
+        return "solver 'mip' takes two classes only; use solver='outer' or 'dca' for more."
+    if problem.loss.is_convex:
+        return "solver 'mip' is for truncated losses; this loss is convex, use a convex solver."
+    if problem.tilt is not None:
+        return "solver 'mip' takes no linear term on the scores."
+    if problem.penalty.l0 > 0:
+        return "solver 'mip' does not count non-zero coefficients (l0 must be 0)."
+    if problem.penalty.l2 > 0 and problem.penalty.has_l1:
+        return "solver 'mip' takes an l2 or an l1 penalty, not both."
+    if problem.penalty.l2 == 0 and problem.is_kernel:
+        return "solver 'mip' takes kernels with an l2 penalty only."
+    if problem.penalty.l2 == 0 and np.any(np.asarray(problem.penalty.l1) <= 0):
+        return "solver 'mip' needs a penalty on every coefficient."
+    return None
+
+
+def solve(problem: Problem, options: Options, start: Result | None = None) -> Result:
+    """Minimise globally.
+
+    Extra options
+    -------------
+    incumbents : list of (W, b)
+        Points to start from, besides ``start``.
+    restrict : None or "svm"
+        Section 3.3: samples that a support vector machine puts beyond ``restrict_threshold`` (1.0; the paper uses 1.1
+        on real data) are bound to u >= 1. Another problem, so its optimum is an upper bound only, and is labelled so.
+    restrict_further : float or None
+        Section 5.1: samples with SVM margin in (this, 1) are bound to u >= t as well.
+    svm : (W, b)
+        The support vector machine to restrict by; by default the one with the same penalty and C.
+    memory : float
+        Bytes of open nodes (default 2e9).
+    enough : callable (objective, bound) -> bool
+        Asked after every slice of time; the search ends as interrupted when it says True.
+    engine : "psilearn", "scip", "gurobi" or "highs"
+        Our own search, or a mixed-integer programme in an engine ("highs" for l1 penalties only; "gurobi" if it is
+        installed).
+    formulation : "tight" or "paper"
+        The programme an engine gets, see :mod:`psilearn.exact.two_class.formulations`.
+    """
+    reason = refuses(problem)
+    if reason:
+        raise ValueError(reason)
+    clock = Clock(options.time_limit)
+    reduction = reduce(problem)
+    points = list(options.extra.get("incumbents", ()))
+    if start is not None:
+        points.append((start.coef, start.intercept))
+    scaled = [reduction.point(np.asarray(W), np.asarray(b)) for W, b in points]
+    given = None
+    restrict = options.extra.get("restrict")
+    if restrict not in (None, "svm"):
+        raise ValueError(f"restrict must be None or 'svm', got {restrict!r}.")
+    if restrict == "svm":
+        given, machine = _restriction(problem, reduction, options)
+        scaled.append(machine)
+    engine = options.extra.get("engine", "psilearn")
+    if engine == "psilearn":
+        outcome = portfolio.search(reduction, problem.loss, options, clock, scaled, given)
+    else:
+        outcome = _by_engine(engine, problem, reduction, options, scaled, given)
+    return make_result(problem, reduction, outcome, options, clock, given)
+
+
+def _by_engine(
+    engine: str,
+    problem: Problem,
+    reduction: Reduction,
+    options: Options,
+    points: list[tuple[NDArray[np.float64], float]],
+    given: NDArray[np.int8] | None,
+) -> branch.Outcome:
+    """Solve a formulation in SCIP or HiGHS, then refit the continuous part with the regions fixed."""
+    model = branch.make_model(reduction, problem.loss, given)
+    best, scratch = branch.first_incumbent(model, points)
+    if options.extra.get("formulation", "tight") == "paper":
+        program = formulations.paper_program(reduction, problem.loss, forced=None if given is None else given == TOP)
+    elif given is not None:
+        raise ValueError("A restricted problem takes formulation='paper' or the engine 'psilearn'.")
+    else:
+        program = formulations.tight_program(reduction, problem.loss, branch.margin_bounds(model, best.value[0])[0])
+    answer = program.solve(engine, options.time_limit, options.gap_tol)
+    v, b = program.point(answer)
+    margins = model.a @ v + model.y * b + JUMP_TOLERANCE  # an engine's point may lie that far below the jump
+    scratch.alpha[:] = 0.0
+    tree.local_search(model, best, scratch, margins)
+    alpha = branch.polish(model, best, scratch)
+    bound = min(answer.bound + program.constant, float(best.value[0]))
+    status = Status.OPTIMAL if answer.is_optimal else Status.TIME_LIMIT
+    value = float(best.value[0])
+    return branch.Outcome(best.w, float(best.b[0]), alpha, value, bound, status, answer.iterations, engine)
+
+
+def _restriction(
+    problem: Problem, reduction: Reduction, options: Options
+) -> tuple[NDArray[np.int8], tuple[NDArray[np.float64], float]]:
+    """States that the support vector machine imposes, and that machine itself (it obeys them)."""
+    model = branch.make_model(reduction, problem.loss)
+    if "svm" in options.extra:
+        W, b = options.extra["svm"]
+        v, intercept = reduction.point(np.asarray(W), np.asarray(b))
+        margins = model.a @ v + model.y * intercept
+    else:
+        v, intercept, margins = branch.svm(model)
+    threshold = options.extra.get("restrict_threshold", 1.0) + RESTRICTION_TOLERANCE
+    given = np.where(margins > threshold, TOP, FREE).astype(np.int8)
+    further = options.extra.get("restrict_further")
+    if further is not None:
+        given[(given == FREE) & (margins > further) & (margins < 1.0)] = IN
+    return given, (v, intercept)
+
+
+def make_result(
+    problem: Problem,
+    reduction: Reduction,
+    outcome: branch.Outcome,
+    options: Options,
+    clock: Clock,
+    given: NDArray[np.int8] | None = None,
+) -> Result:
+    """Go back to the original problem, recompute the objective, and state what is proved."""
+    W, b = reduction.coefficients(outcome.v, outcome.b, outcome.alpha)
+    objective = problem.value(W, b)
+    bound = min(reduction.unit * outcome.bound, objective)
+    clock.note(objective, bound)
+    status = outcome.status
+    if status is Status.OPTIMAL and relative_gap(objective, bound) > options.gap_tol:
+        status = Status.STALLED
+    note = "search tree of dual feasible bounds" if outcome.engine.startswith("psilearn") else "mixed-integer programme"
+    if not np.any(W):
+        note += "; the optimum is a constant function"
+    claim, extra = Claim.GLOBAL, {"nodes": float(outcome.nodes)}
+    if given is not None and np.any(given != FREE):
+        claim, extra["restricted_bound"] = Claim.RESTRICTED, bound
+        note += f"; {int(np.count_nonzero(given))} of {reduction.n} samples bound to their side"
+        bound = -np.inf
+    certificate = Certificate(claim, objective, bound, engine=outcome.engine, note=note)
+    R = reduction.multipliers(outcome.alpha)
+    return Result(W, b, objective, bound, status, certificate, outcome.nodes, tuple(clock.history), R, extra)

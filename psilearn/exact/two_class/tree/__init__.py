@@ -1,0 +1,1 @@
+"""Branch and bound over samples that are believed or given up."""

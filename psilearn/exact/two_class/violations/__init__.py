@@ -1,0 +1,1 @@
+"""Search over the sets of violated samples, for the hard margin."""

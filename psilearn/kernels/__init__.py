@@ -1,1 +1,0 @@
-"""The only numba: plain functions, arrays in, arrays out."""

@@ -1,0 +1,1 @@
+"""L0-RBoost: the tightened relaxation of the L0 penalty."""

@@ -1,0 +1,355 @@
+"""L0-RBoost: boosting with tightened relaxed L0 penalties, corrected.
+
+Algorithm 1 of Goldberg and Eckstein, Tightened L0-Relaxation Penalties for Classification (2009), with three repairs.
+The cuts (17) are the symmetric ones, valid also when classifiers abstain (``cuts="paper"`` gives the printed ones: a
+heuristic, not a relaxation). Pricing keeps the sign of the multiplier of mu >= lambda: the reduced cost of u is
+c_u - sum {v_p : u in S_p} - max(0, alpha + sum_i y_i h_iu w_i), so columns are priced twice, once to vote and once to
+mark pairs only. And the bound (22), which asks how many classifiers an optimum may have, is replaced by a stronger one:
+the multipliers are scaled until they are feasible for all classifiers.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...core.result import Status
+from ...core.solving import Clock
+from ..observations import Observations
+from ..pricing.oracles import Column, Oracle
+from ..pricing.search import Pairs
+from .cuts import PairCuts
+from .master import Point, RelaxationMaster
+from .path import CentralPath
+
+CUTS = ("valid", "paper")
+#: Pivots times rows after which masters are given up for the central path, and how much more it takes for each node of
+#: a round of pricing, because the path prices some hundred times. More pairs are not looked at all at once.
+_LABORIOUS, _LABORIOUS_PER_NODE = 3_000_000, 1000
+_MOST_PAIRS = 2_000_000
+#: A bound this little above an integer is not rounded up to the next one.
+_WHOLE = 1e-6
+
+
+@dataclass(frozen=True)
+class RelaxationCertificate:
+    """What is known about the relaxation (18) at the end.
+
+    Attributes
+    ----------
+    objective : float
+        z, recomputed from lambda, mu and xi.
+    reduced_cost : float
+        The smallest reduced cost of any classifier as proved by pricing (-inf if pricing proves nothing); >= -tol means
+        that no classifier is missing.
+    violation : float
+        The largest violation of a cut, over all pairs.
+    lower_bound : float
+        A bound on z over all classifiers and hence, with valid cuts, on the integer optimum (15); recomputed from the
+        multipliers. -inf with printed cuts.
+    integer_bound : float
+        The bound (23) on the integer optimum (15): ``lower_bound``, rounded up if weights and costs are integers.
+    """
+
+    objective: float
+    reduced_cost: float
+    violation: float
+    lower_bound: float
+    integer_bound: float
+
+
+@dataclass(frozen=True)
+class L0BoostResult:
+    """Voting classifiers with lambda and mu, slacks xi of the merged observations, and the certificate."""
+
+    columns: list[Column]
+    weights: NDArray[np.float64]
+    mu: NDArray[np.float64]
+    xi: NDArray[np.float64]
+    certificate: RelaxationCertificate
+    status: Status
+    n_iter: int
+    n_nodes: int
+    n_cuts: int
+    history: tuple
+
+    @property
+    def objective(self) -> float:
+        """z of (18)."""
+        return self.certificate.objective
+
+    @property
+    def lower_bound(self) -> float:
+        """The certified lower bound."""
+        return self.certificate.lower_bound
+
+
+def mdl_costs(max_order: int, n_attributes: int, n_observations: float, kappa: float = 1.5) -> NDArray[np.float64]:
+    """c(0), ..., c(K) of (28): (k + log2 binomial(N, k) + log2 K) / log2 M + kappa, base 2, without ceilings."""
+    scale = math.log2(max(n_observations, 2.0))
+    tables = math.log2(max(max_order, 1))
+    sizes = [math.log2(math.comb(n_attributes, k)) if k <= n_attributes else math.inf for k in range(max_order + 1)]
+    return np.array([(k + size + tables) / scale + kappa for k, size in enumerate(sizes)])
+
+
+def dual_value(data: Observations, rho: float, point: Point, pairs: tuple[NDArray, NDArray]) -> float:
+    """Objective rho sum w + sum v + alpha of the dual, less the total violation e of its first constraint.
+
+    Lowering w_i by e_i / (1 + rho) costs rho e_i / (1 + rho), and classifiers' constraints rise by at most
+    e_i / (1 + rho), which alpha takes back: e_i in all. Where w_i is too small, lowering some v_p by e_i does it.
+    """
+    used = np.zeros(data.y.size)
+    np.add.at(used, pairs[0], point.v)
+    np.add.at(used, pairs[1], point.v)
+    excess = np.maximum((1.0 + rho) * point.w + used - data.weight, 0.0)
+    value = rho * float(point.w.sum()) + float(point.v.sum()) + point.alpha
+    return value - float(excess.sum())
+
+
+def scaled_bound(value: float, vote: float, mark: float, min_cost: float) -> float:
+    """Bound on z over all classifiers from multipliers of dual value ``value`` that some classifiers violate.
+
+    Let alpha + sum_i y_i h_iu w_i + sum {v_p : u in S_p} <= c_u - vote and sum {v_p : u in S_p} <= c_u - mark for every
+    u, vote, mark <= 0. With t = c_min / (c_min - mark), t v satisfies the second constraint of every u, and t w, t v
+    with alpha' = t (alpha + vote) + (1 - t) c_min the first: so z >= t (value + vote) + (1 - t) c_min.
+    """
+    t = min_cost / (min_cost - mark) if mark < 0 else 1.0
+    return t * (value + vote) + (1.0 - t) * min_cost
+
+
+def solve(
+    data: Observations,
+    oracle: Oracle,
+    rho: float,
+    *,
+    cuts: str = "valid",
+    min_cost: float,
+    integer_costs: bool = False,
+    tol: float = 1e-6,
+    n_columns: int = 30,
+    hamming_factor: float = 1.5,
+    max_cuts: int = 300,
+    max_margins: int = 500,
+    patience: int = 6,
+    max_iter: int = 10_000,
+    time_limit: float = math.inf,
+    on_step: Callable[[int, float, float, float], None] | None = None,
+) -> L0BoostResult:
+    """Solve the relaxation (18) over all classifiers of the oracle and all pairs.
+
+    Parameters
+    ----------
+    data, oracle
+        Merged observations and the base learner; its columns carry their costs c_u.
+    rho : float
+        Required margin in (0, 1].
+    cuts : {"valid", "paper"}
+    min_cost : float
+        min_u c_u, used by the bound; see :func:`scaled_bound`.
+    integer_costs : bool
+        Whether all c_u are integers; then the bound on the integer optimum is rounded up (23).
+    tol : float
+        Reduced costs above -tol and cut violations below tol count as none.
+    n_columns, max_cuts, max_margins : int
+        How many columns a pricing call, and how many cuts and margin constraints a round may add.
+    hamming_factor : float
+        How near the pairs of new cuts must be; see :class:`PairCuts`.
+    patience : int
+        Solves after which what has had no effect is dropped from the master.
+    on_step : callable, optional
+        Called each round with (round, z, reduced cost, violation).
+    """
+    if cuts not in CUTS:
+        raise ValueError(f"cuts must be one of {CUTS}, got {cuts!r}.")
+    if not 0 < rho <= 1:
+        raise ValueError(f"rho must lie in (0, 1], got {rho!r}.")
+    run = _Run(data, oracle, rho, cuts == "valid", min_cost, tol, n_columns, patience, Clock(time_limit))
+    separation = PairCuts(data, cuts == "valid", hamming_factor, max_cuts)
+    status, n_iter = Status.ITERATION_LIMIT, 0
+    while n_iter < max_iter:
+        n_iter += 1
+        run.drop_idle()
+        if n_iter < max_iter and run.is_laborious(separation):
+            n_iter += run.follow_path(separation, max_iter - n_iter)
+        if not run.solve_master():
+            status = Status.TIME_LIMIT
+            break
+        n_added = run.grow(separation, max_margins)
+        run.clock.note(run.objective, run.lower_bound)
+        if on_step is not None:
+            on_step(n_iter, run.objective, run.reduced_cost, run.violation)
+        if n_added == 0:
+            proved = run.reduced_cost >= -2 * tol
+            status = Status.OPTIMAL if proved else Status.TIME_LIMIT if run.clock.is_over else Status.STALLED
+            break
+        if run.clock.is_over:
+            status = Status.TIME_LIMIT
+            break
+    if status is not Status.OPTIMAL:
+        run.price()
+        run.separate(separation)
+    return run.result(status, n_iter, integer_costs and bool((data.weight == np.round(data.weight)).all()))
+
+
+class _Run:
+    """The state of one run: the master, its last point, and what has been proved so far."""
+
+    def __init__(
+        self,
+        data: Observations,
+        oracle: Oracle,
+        rho: float,
+        symmetric: bool,
+        min_cost: float,
+        tol: float,
+        n_columns: int,
+        patience: int,
+        clock: Clock,
+    ) -> None:
+        self.data, self.oracle, self.rho, self.symmetric = data, oracle, rho, symmetric
+        self.min_cost, self.tol, self.n_columns, self.clock = min_cost, tol, n_columns, clock
+        self.patience = patience
+        self.master = RelaxationMaster(data, rho, symmetric)
+        self.known: dict[bool, set] = {True: set(), False: set()}
+        self._add(oracle.constants(), votes=True)
+        self.point: Point
+        # what the point is about: the master may have grown or lost parts since
+        self.columns: list[Column]
+        self.votes: NDArray[np.bool_]
+        self.ends: tuple[NDArray, NDArray]
+        self.lacking: NDArray[np.float64]
+        self.objective, self.lower_bound = math.inf, -math.inf
+        self.reduced_cost, self.violation, self.n_nodes = -math.inf, math.inf, 0
+        self.has_followed, self.n_rounds = False, 0
+        self.prices = self.has_columns_only = False
+
+    def _add(self, columns: list[Column], votes: bool) -> int:
+        fresh = [column for column in columns if column.key not in self.known[votes]]
+        if fresh:
+            self.master.add_columns(fresh, votes)
+            self.known[votes] |= {column.key for column in fresh}
+        return len(fresh)
+
+    def drop_idle(self) -> None:
+        """Keep the master small."""
+        for column, votes in self.master.drop_idle(self.patience):
+            self.known[votes].discard(column.key)
+
+    def solve_master(self) -> bool:
+        """Solve the master and recompute z from a feasible (lambda, s, xi); False if the time is over."""
+        point = self.master.solve(max(self.clock.left, 0.0), self.has_columns_only)
+        if not point.is_optimal:
+            return False
+        self._take(point)
+        return True
+
+    def _take(self, point: Point) -> None:
+        """Make (lambda, s, xi) of the master's point feasible for all margins."""
+        votes = np.array(self.master.votes)
+        mu = point.mu.copy()
+        mu[votes] /= mu[votes].sum()
+        margins = self.data.y * (self.master.H[:, votes] @ mu[votes])
+        xi = np.maximum(point.xi, (self.rho - margins) / (1.0 + self.rho))
+        self.lacking = xi - point.xi
+        self.point = Point(mu, xi, point.w, point.v, point.alpha, True)
+        self.columns, self.votes = list(self.master.columns), votes
+        self.ends = self.master.positive, self.master.negative
+        self.objective = float(self.data.weight @ xi + self.master.costs @ mu)
+
+    def is_laborious(self, separation: PairCuts) -> bool:
+        """Whether the simplex method takes so long that the central path is quicker; it needs exact pricing."""
+        if self.has_followed or self.reduced_cost == -math.inf:
+            return False
+        is_small = 0 < separation.n_pairs <= _MOST_PAIRS
+        return is_small and self.master.work > _LABORIOUS + _LABORIOUS_PER_NODE * self.n_nodes / self.n_rounds
+
+    def follow_path(self, separation: PairCuts, max_iter: int) -> int:
+        """Follow the central path and start a new master from its end; return the number of steps."""
+        self.has_followed = True
+        path = CentralPath(self.data, self.oracle, self.rho, separation, self.min_cost)
+        path.follow(self.clock, max_iter)
+        self.n_nodes += path.n_nodes
+        self.master = RelaxationMaster(self.data, self.rho, self.symmetric)
+        self._take(self.master.adopt(path.columns, path.point))
+        self.known = {votes: {key for key, voting in path.known if voting == votes} for votes in (True, False)}
+        self.price()
+        self.separate(separation)
+        self.has_columns_only = False
+        return path.n_iter
+
+    def price(self) -> int:
+        """Price twice, add what improves, and update the bound; return the number of new columns."""
+        self.n_rounds += 1
+        point, tol = self.point, self.tol
+        used = point.v > 0
+        pairs = Pairs(self.ends[0][used], self.ends[1][used], point.v[used], self.symmetric)
+        left = max(self.clock.left, 0.0)
+        vote = self.oracle.offer(point.w, pairs, -point.alpha + tol, self.n_columns, left)
+        mark = self.oracle.offer(np.zeros_like(point.w), pairs, tol, self.n_columns, max(self.clock.left, 0.0))
+        self.n_nodes += vote.n_nodes + mark.n_nodes
+        r_vote, r_mark = min(0.0, -point.alpha - vote.bound), min(0.0, -mark.bound)
+        self.reduced_cost = min(r_vote, r_mark)
+        if self.symmetric and self.reduced_cost > -math.inf:
+            value = dual_value(self.data, self.rho, point, self.ends)
+            self.lower_bound = max(self.lower_bound, scaled_bound(value, r_vote, r_mark, self.min_cost))
+        return self._add(vote.columns, votes=True) + self._add(mark.columns, votes=False)
+
+    def grow(self, separation: PairCuts, max_margins: int) -> int:
+        """Add classifiers or, in turn, cuts and margins; return their number, 0 if both lack nothing.
+
+        Classifiers are rows of the master and leave its basis dual feasible, cuts and margins are columns and leave it
+        primal feasible: one at a time, the simplex method needs no first phase. With very many observations, whose
+        columns make primal pivots expensive, all are added at once.
+        """
+        if separation.n_pairs > _MOST_PAIRS:
+            return self.price() + self.separate(separation) + self.add_margins(max_margins)
+        for _ in range(2):
+            self.prices = not self.prices
+            self.has_columns_only = not self.prices
+            n_added = self.price() if self.prices else self.separate(separation) + self.add_margins(max_margins)
+            if n_added:
+                return n_added
+        return 0
+
+    def add_margins(self, limit: int) -> int:
+        """Add the most violated margin constraints; return their number."""
+        most = np.argsort(-self.lacking, kind="stable")[:limit]
+        return self.master.add_margins(most[self.lacking[most] > self.tol])
+
+    def separate(self, separation: PairCuts) -> int:
+        """Add violated cuts; return their number."""
+        H = np.column_stack([column.h for column in self.columns])
+        positive, negative, self.violation = separation.violated(H, self.point.mu, self.point.xi, self.tol)
+        return self.master.add_pairs(positive, negative)
+
+    def result(self, status: Status, n_iter: int, is_integer: bool) -> L0BoostResult:
+        """Gather lambda and mu by classifier."""
+        weights: dict[Hashable, float] = {}
+        mu: dict[Hashable, float] = {}
+        column_of: dict[Hashable, Column] = {}
+        for column, votes, value in zip(self.columns, self.votes, self.point.mu):
+            column_of.setdefault(column.key, column)
+            mu[column.key] = mu.get(column.key, 0.0) + value
+            weights[column.key] = weights.get(column.key, 0.0) + (value if votes else 0.0)
+        keys = [key for key in column_of if mu[key] > 0]
+        rounds_up = is_integer and self.lower_bound > -math.inf
+        whole = math.ceil(self.lower_bound - _WHOLE) if rounds_up else self.lower_bound
+        certificate = RelaxationCertificate(
+            self.objective, self.reduced_cost, self.violation, self.lower_bound, float(whole)
+        )
+        return L0BoostResult(
+            [column_of[key] for key in keys],
+            np.array([weights[key] for key in keys]),
+            np.array([mu[key] for key in keys]),
+            self.point.xi,
+            certificate,
+            status,
+            n_iter,
+            self.n_nodes,
+            self.master.positive.size,
+            tuple(self.clock.history),
+        )

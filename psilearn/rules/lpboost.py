@@ -1,0 +1,132 @@
+"""LP-Boost with column generation: the soft-margin linear programme over all base classifiers.
+
+Goldberg and Eckstein, Tightened L0-Relaxation Penalties for Classification (2009), equation (3):
+
+    max  rho - D sum_i m_i xi_i   subject to   y_i H_i lambda + xi_i >= rho,  sum lambda = 1,  xi, lambda >= 0,
+
+with observation weights m_i of total M and D = 1 / (nu M). Solved is its dual,
+
+    min  beta   subject to   sum_i w_i y_i h_iu <= beta for every u,   sum_i w_i = 1,   0 <= w_i <= D m_i,
+
+whose basis has one row per classifier instead of one per observation; a new classifier is a new row.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..core.result import Status
+from ..core.solving import Clock
+from ..engines.highs import HighsSession
+from .observations import Observations
+from .pricing.oracles import Column, Oracle
+
+
+@dataclass(frozen=True)
+class LPBoostResult:
+    """Columns with their weights lambda, the recomputed soft margin, and a proved upper bound on it."""
+
+    columns: list[Column]
+    weights: NDArray[np.float64]
+    margin: float
+    objective: float
+    upper_bound: float
+    status: Status
+    n_iter: int
+    n_nodes: int
+    history: tuple
+
+
+def soft_margin(margins: NDArray, weight: NDArray, D: float) -> tuple[float, float]:
+    """Return the best rho for given margins and the objective rho - D sum_i m_i (rho - margin_i)_+ of (3).
+
+    The objective is concave in rho with slope 1 - D m(margins < rho), so rho is the first margin, from below, at which
+    the weight of the margins not above it reaches 1 / D = nu M.
+    """
+    order = np.argsort(margins, kind="stable")
+    reached = np.cumsum(weight[order]) * D >= 1.0 - 1e-12
+    rho = float(margins[order][np.argmax(reached)])
+    return rho, rho - D * float(weight @ np.maximum(rho - margins, 0.0))
+
+
+class DualMaster:
+    """The dual programme over the columns so far, kept warm."""
+
+    def __init__(self, data: Observations, D: float) -> None:
+        m = data.y.size
+        self.data = data
+        self.session = HighsSession()
+        self.session.add_columns(np.zeros(m), 0.0, D * data.weight)
+        self.session.add_columns([1.0], -np.inf)
+        self.session.add_rows(np.append(np.ones(m), 0.0), 1.0, 1.0)
+        self.columns: list[Column] = []
+
+    def add(self, columns: list[Column]) -> None:
+        """Add a row for each classifier."""
+        rows = [np.append(self.data.y * column.h, -1.0) for column in columns]
+        self.session.add_rows(np.array(rows), -np.inf, 0.0)
+        self.columns += columns
+
+    def solve(self, time_limit: float) -> tuple[NDArray, NDArray, float, bool]:
+        """Return (w, lambda, beta, whether solved to optimality)."""
+        answer = self.session.solve(time_limit)
+        w = np.clip(answer.x[:-1], 0.0, None)
+        # multipliers below 1e-9 are rounding noise of the engine
+        weights = np.where(answer.row_dual[1:] < -1e-9, -answer.row_dual[1:], 0.0)
+        return w, weights, float(answer.x[-1]), answer.is_optimal
+
+
+def solve(
+    data: Observations,
+    oracle: Oracle,
+    nu: float = 0.5,
+    *,
+    tol: float = 1e-9,
+    n_columns: int = 10,
+    max_iter: int = 10_000,
+    time_limit: float = np.inf,
+) -> LPBoostResult:
+    """Solve (3) over all classifiers of the oracle by column generation.
+
+    The bound is the largest edge sum_i w_i y_i h_iu over *all* classifiers, as proved by the oracle for the best w met;
+    it is inf with an oracle that proves nothing. ``tol`` is absolute, on edges (they lie in [-1, 1]).
+    """
+    if not 0 < nu <= 1:
+        raise ValueError(f"nu must lie in (0, 1], got {nu!r}.")
+    clock, D = Clock(time_limit), 1.0 / (nu * data.total)
+    master = DualMaster(data, D)
+    master.add(oracle.constants())
+    known = {column.key for column in master.columns}
+    upper, nodes, status, n_iter = np.inf, 0, Status.ITERATION_LIMIT, 0
+    weights, objective, rho = np.zeros(0), -np.inf, 0.0
+    while n_iter < max_iter:
+        n_iter += 1
+        w, lam, beta, solved = master.solve(max(clock.left, 0.0))
+        if not solved:
+            status = Status.TIME_LIMIT
+            break
+        lam = lam / lam.sum()
+        margins = sum(l * c.h for l, c in zip(lam, master.columns) if l > 0) * data.y
+        reached_rho, reached = soft_margin(margins, data.weight, D)
+        if reached > objective:
+            weights, objective, rho = lam, reached, reached_rho
+        offer = oracle.offer(w, None, beta + tol, n_columns, max(clock.left, 0.0))
+        nodes += offer.n_nodes
+        upper = min(upper, offer.bound)
+        clock.note(objective, upper)
+        fresh = [column for column in offer.columns if column.key not in known]
+        if not fresh:
+            status = Status.TIME_LIMIT if clock.is_over else Status.OPTIMAL if upper < np.inf else Status.STALLED
+            break
+        if clock.is_over:
+            status = Status.TIME_LIMIT
+            break
+        master.add(fresh)
+        known |= {column.key for column in fresh}
+    weights = np.pad(weights, (0, len(master.columns) - weights.size))
+    return LPBoostResult(
+        master.columns, weights, rho, objective, upper, status, n_iter, nodes, tuple(clock.history)
+    )  # fmt: skip

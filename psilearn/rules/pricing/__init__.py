@@ -1,0 +1,1 @@
+"""Exact pricing: the monomials of largest reward."""

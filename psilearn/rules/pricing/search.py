@@ -1,0 +1,345 @@
+"""Exact pricing: the monomials of largest reward, with an honest bound when a limit stops the search."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from . import incumbents_jit as incumbents
+from . import search_jit as kernel
+
+#: Values closer than this, relative to the total weight, count as equal.
+RELATIVE_TOLERANCE = 1e-12
+_DIVES = 32
+_FIRST_CHUNK = 512
+#: Work of the first nodes (rows times literals), after which a tree not yet exhausted gets the pairs' table; its size.
+_FIRST_WORK = 1e8
+_LARGEST_TABLE = 4096
+_CHUNK_SECONDS = 0.05
+_BLOCK = 2048
+#: Products of rows and pairs of literals up to which all monomials of order 2 are valued outright.
+_ALL_PAIRS_WORK = 1e9
+_NO_TABLES = (np.empty((0, 0)), np.empty((0, 0)))
+
+
+class Monomial(NamedTuple):
+    """A signed conjunction: ``literals`` l < N ask attribute l to be 1, l >= N ask attribute l - N to be 0."""
+
+    literals: tuple[int, ...]
+    sign: int
+
+    @property
+    def order(self) -> int:
+        """Number of literals."""
+        return len(self.literals)
+
+    def covers(self, A: ArrayLike) -> NDArray[np.bool_]:
+        """Whether each row of the 0/1 matrix A satisfies all literals."""
+        A = np.asarray(A)
+        covered = np.ones(A.shape[0], dtype=bool)
+        for l in self.literals:
+            covered &= A[:, l] == 1 if l < A.shape[1] else A[:, l - A.shape[1]] == 0
+        return covered
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Pair rewards v >= 0: a monomial earns v[p] if it covers ``positive[p]`` and not ``negative[p]``.
+
+    A monomial of sign -1 earns them for the opposite (covers the negative, not the positive) if ``symmetric``, and
+    nothing otherwise.
+    """
+
+    positive: NDArray[np.intp]
+    negative: NDArray[np.intp]
+    value: NDArray[np.float64]
+    symmetric: bool = True
+
+
+@dataclass(frozen=True)
+class Priced:
+    """The best monomials found, a bound on every monomial's value, nodes, and whether the search was completed.
+
+    Every monomial has value <= ``bound``. With ``is_exact`` it is the best value found, or the threshold if nothing
+    beats it.
+    """
+
+    monomials: tuple[Monomial, ...]
+    values: NDArray[np.float64]
+    bound: float
+    n_nodes: int
+    is_exact: bool
+
+
+class Attributes:
+    """A 0/1 matrix with labels, prepared once for many pricing calls."""
+
+    def __init__(self, A: ArrayLike, y: ArrayLike) -> None:
+        A = np.asarray(A)
+        self.y = np.where(np.asarray(y) > 0, 1, -1)
+        self.literals = np.ascontiguousarray(np.hstack([A, 1 - A]).astype(np.uint8))
+        self.n_attributes = A.shape[1]
+        _, self.point = np.unique(A, axis=0, return_inverse=True)
+        self.point = self.point.ravel()
+        self.n_points = int(self.point.max()) + 1 if self.point.size else 0
+        self.representative = np.zeros(self.n_points, dtype=np.intp)
+        self.representative[self.point] = np.arange(self.point.size)
+        points = self.literals[self.representative].astype(np.float32)
+        both = points.T @ points
+        count = np.diag(both)
+        self.opposite = np.eye(2 * self.n_attributes, k=self.n_attributes, dtype=np.uint8)
+        self.opposite |= self.opposite.T
+        implied = (both == count) | (both == count[:, None])
+        self.redundant = np.ascontiguousarray(self.opposite | implied)
+
+    def rows(self, sign: int, weight: NDArray, pairs: Pairs | None) -> tuple[NDArray, NDArray, int]:
+        """Literal vectors, absolute values and number of gain rows of the reward (27) for one sign.
+
+        With P the observations of class ``sign`` and N the others, P' and N' the covered ones,
+
+            f = w(P') - w(N') + v(P', N - N') = sum_{P'} (w_i + v(i, N)) - w(N') - v(P', N'),
+
+        so a pair is one more cost row, covered when both its ends are. Rows that are equal in all attributes are
+        covered together or not at all, so their values are added: a pair of equal points cancels its own reward.
+        """
+        net = np.bincount(self.point, sign * self.y * weight, minlength=self.n_points)
+        extra, cost = np.empty((0, self.literals.shape[1]), np.uint8), np.empty(0)
+        if pairs is not None and (sign > 0 or pairs.symmetric) and pairs.value.size:
+            gaining, losing = (pairs.positive, pairs.negative) if sign > 0 else (pairs.negative, pairs.positive)
+            apart = self.point[gaining] != self.point[losing]
+            first, second, v = self.point[gaining[apart]], self.point[losing[apart]], pairs.value[apart]
+            net += np.bincount(first, v, minlength=self.n_points)
+            extra = self.literals[self.representative[first]] & self.literals[self.representative[second]]
+            cost = v
+        tolerance = RELATIVE_TOLERANCE * max(float(np.abs(net).sum()), np.finfo(float).tiny)
+        # largest first: sums that are stopped at a limit reach it sooner
+        gains, costs = (np.argsort(-part, kind="stable")[: np.sum(part > tolerance)] for part in (net, -net))
+        points = self.literals[self.representative[np.r_[gains, costs]]]
+        literals = np.ascontiguousarray(np.vstack([points, extra[cost > tolerance]]))
+        return literals, np.r_[np.abs(net[gains]), np.abs(net[costs]), cost[cost > tolerance]], gains.size
+
+
+def price(
+    data: Attributes,
+    weight: ArrayLike,
+    pairs: Pairs | None = None,
+    *,
+    max_order: int | None = None,
+    order_cost: Sequence[float] | None = None,
+    n_columns: int = 1,
+    n_proved: int = 1,
+    threshold: float = -math.inf,
+    signs: Sequence[int] = (1, -1),
+    max_nodes: int | None = None,
+    time_limit: float = math.inf,
+) -> Priced:
+    """Maximise f(J, C) = max(f+, f-) - c(|J| + |C|), equation (27), over all monomials of order at most ``max_order``.
+
+    Parameters
+    ----------
+    data : Attributes
+        The 0/1 observations and their labels.
+    weight : array-like of shape (M,)
+        Non-negative w.
+    pairs : Pairs, optional
+        Pair rewards v.
+    max_order : int, optional
+        K; any order if None.
+    order_cost : sequence of K + 1 floats, optional
+        c(0), ..., c(K); zero if None.
+    n_columns : int
+        At most so many monomials, of different values within a sign, are returned.
+    n_proved : int
+        The first ``n_proved`` of them are proved to be the best; the others are good ones met on the way.
+    threshold : float
+        Only monomials of value above it are sought.
+    signs : sequence of {1, -1}
+        Which of f+ and f- are admitted.
+    max_nodes, time_limit
+        Limits; when they stop the search, ``bound`` covers what was not searched.
+    """
+    weight = np.asarray(weight, dtype=np.float64)
+    if weight.size and weight.min() < 0:
+        raise ValueError("Pricing needs non-negative weights.")
+    order = data.n_attributes if max_order is None else min(max_order, data.n_attributes)
+    costs = np.zeros(order + 1) if order_cost is None else np.asarray(order_cost, dtype=np.float64)[: order + 1]
+    deadline = time.perf_counter() + time_limit
+    bound, floor, nodes, exact = threshold, -math.inf, 0, True
+    found: list[tuple[float, Monomial]] = []
+    closes = order == data.n_attributes and n_proved == 1 and not np.ptp(costs)
+    shortest = n_proved == 1 and not closes and bool((np.diff(costs) >= 0).all())
+    tables: tuple[NDArray, NDArray] | None = None
+    for sign in signs:
+        literals, value, n_gain = data.rows(sign, weight, pairs)
+        conflict = data.redundant if shortest else data.opposite
+        tree = _Tree(literals, value, n_gain, conflict, costs, closes and n_gain > 0, max(threshold, floor), n_columns)
+        if tables is not None and pairs is None:
+            tree.tables = tables[::-1]
+        tree.search(n_proved, math.inf if max_nodes is None else max_nodes - nodes, deadline)
+        nodes, tables = nodes + tree.n_nodes, tree.tables
+        exact &= tree.is_exhausted
+        bound = max(bound, tree.open_bound)
+        found = sorted(found + tree.found(sign), key=lambda pair: (-pair[0], pair[1].order, pair[1]))[:n_columns]
+        floor = found[n_proved - 1][0] if len(found) >= n_proved else -math.inf
+    bound = max(bound, found[0][0]) if found else bound
+    return Priced(tuple(m for _, m in found), np.array([f for f, _ in found]), bound, nodes, exact)
+
+
+class _Tree:
+    """The search tree for one sign, kept in arrays so that it can be continued."""
+
+    def __init__(
+        self,
+        literals: NDArray,
+        value: NDArray,
+        n_gain: int,
+        conflict: NDArray,
+        costs: NDArray,
+        closes: bool,
+        threshold: float,
+        n_columns: int,
+    ) -> None:
+        n_rows, n_literals = literals.shape
+        K = costs.size - 1
+        # a closed node loses a gain row with every literal
+        depth = min(K, n_gain if closes else K) + 2
+        self.literals, self.value, self.conflict = literals, value, conflict
+        self.columns = np.ascontiguousarray(literals.T)
+        self.tables: tuple[NDArray, NDArray] | None = None
+        self.costs, self.closes = costs, closes
+        self.later = np.append(np.minimum.accumulate(costs[::-1])[::-1], np.inf)
+        # when closing, a conjunction without gain rows is worth at most -c and never the best
+        self.threshold = max(threshold, -float(costs[0])) if closes else threshold
+        self.tolerance = RELATIVE_TOLERANCE * max(float(value.sum()), np.finfo(float).tiny)
+        self.rows = np.empty((depth, n_rows), np.int32)
+        self.rows[0] = np.arange(n_rows)
+        self.counts = np.zeros((depth, 2), np.int64)
+        self.counts[0] = n_gain, n_rows - n_gain
+        self.cand = np.empty((depth, n_literals), np.int32)
+        self.cand_bound = np.empty((depth, n_literals))
+        self.cursor = np.zeros((depth, 2), np.int64)
+        self.chosen = np.empty(depth, np.int32)
+        self.inside = np.zeros((depth if closes else 1, n_literals), np.uint8)
+        self.allowed = np.arange(n_literals, dtype=np.int32)
+        self.state = np.zeros(5, np.int64)
+        self.state[incumbents.N_ALLOWED] = n_literals
+        self.state[incumbents.IS_FRESH] = 1
+        self.is_exhausted = False
+        self.n_gain = n_gain
+        self.pool_value = np.full(n_columns, -np.inf)
+        self.pool_size = np.zeros(n_columns, np.int64)
+        self.pool_literals = np.zeros((n_columns, n_literals), np.int32)
+
+    @property
+    def n_nodes(self) -> int:
+        return int(self.state[incumbents.NODES])
+
+    @property
+    def open_bound(self) -> float:
+        """Largest bound of a child not yet visited."""
+        if self.is_exhausted:
+            return -math.inf
+        depth = int(self.state[incumbents.DEPTH])
+        return max(
+            (float(self.cand_bound[d, t:n].max()) for d in range(depth + 1) for n, t in [self.cursor[d]] if t < n),
+            default=-math.inf,
+        )
+
+    def search(self, n_proved: int, max_nodes: float, deadline: float) -> None:
+        """Dive for incumbents, then search until the tree is exhausted or a limit is reached."""
+        work = float(self.literals.size) * self.literals.shape[1]
+        if self.costs.size <= 3 and not self.closes and work <= _ALL_PAIRS_WORK and max_nodes == math.inf:
+            self._value_all()
+            return
+        pool = (self.pool_value, self.pool_size, self.pool_literals, self.state)
+        limits = (self.threshold, self.tolerance)
+        data = (self.literals, self.columns, self.value)
+        incumbents.dive(*data, self.n_gain, self.costs, _DIVES, *limits, self.rows, *pool)
+        self.rows[0] = np.arange(self.value.size)
+        chunk = int(max(1, min(_FIRST_CHUNK, _FIRST_WORK / max(1, self.literals.size))))
+        while not self.is_exhausted:
+            start = time.perf_counter()
+            budget = int(max(1, min(chunk, max_nodes - self.n_nodes)))
+            pair_gain, pair_cost = self.tables or _NO_TABLES
+            self.is_exhausted = kernel.advance(
+                *data, self.conflict, pair_gain, pair_cost, self.costs, self.later, self.closes,
+                n_proved, *limits, budget, self.rows, self.counts, self.cand, self.cand_bound, self.cursor,
+                self.chosen, self.inside, self.allowed, *pool,
+            )  # fmt: skip
+            now = time.perf_counter()
+            if now >= deadline or self.n_nodes >= max_nodes:
+                break
+            if now - start < _CHUNK_SECONDS:
+                chunk *= 2
+            if (
+                self.tables is None
+                and self.costs.size > 2
+                and not self.closes
+                and self.conflict.size <= _LARGEST_TABLE**2
+            ):
+                self.tables = self._pair_sums(slice(self.n_gain)), self._pair_sums(slice(self.n_gain, None))
+
+    def _value_all(self) -> None:
+        """Fill the pool with the best monomials of order at most 2, all of them valued from the sums over pairs."""
+        gain, cost = self.tables or (self._pair_sums(slice(self.n_gain)), self._pair_sums(slice(self.n_gain, None)))
+        self.tables = gain, cost
+        n_literals, K = gain.shape[0], self.costs.size - 1
+        first, second = np.nonzero(np.triu(self.conflict == 0, 1)) if K == 2 else (np.empty(0, np.intp),) * 2
+        whole = float(self.value[: self.n_gain].sum() - self.value[self.n_gain :].sum())
+        net = gain - cost
+        values = [np.array([whole]), np.diag(net), net[first, second]][: K + 1]
+        worth = np.concatenate([value - self.costs[k] for k, value in enumerate(values)])
+        better = np.flatnonzero(worth > self.threshold + self.tolerance)
+        better = better[np.argsort(-worth[better], kind="stable")]
+        # of equal ones the first, which is the shortest
+        apart = better[np.diff(worth[better], prepend=np.inf) < -self.tolerance][: self.pool_value.size]
+        for p, k in enumerate(apart):
+            pair = k - 1 - n_literals
+            conjunction = [] if k == 0 else [k - 1] if pair < 0 else [first[pair], second[pair]]
+            self.pool_value[p], self.pool_size[p] = worth[k], len(conjunction)
+            self.pool_literals[p, : len(conjunction)] = conjunction
+        self.state[incumbents.N_POOL], self.state[incumbents.NODES] = apart.size, 1
+        self.is_exhausted = True
+
+    def _pair_sums(self, part: slice) -> NDArray:
+        """Summed values of these rows for all pairs of literals."""
+        literals, value = self.literals[part], self.value[part]
+        N = literals.shape[1] // 2
+        # a point satisfies one literal of each attribute, a pair of points may satisfy none
+        has_pairs = int(np.count_nonzero(literals)) < value.size * N
+        width = 2 * N if has_pairs else N
+        sums = np.zeros((width, width))
+        for start in range(0, value.size, _BLOCK):
+            block = literals[start : start + _BLOCK, :width].astype(np.float64)
+            sums += (block * value[start : start + _BLOCK, None]).T @ block
+        if has_pairs:
+            return sums
+        apart = np.diag(sums)[:, None] - sums
+        return np.block([[sums, apart], [apart.T, value.sum() - np.diag(sums) - apart]])
+
+    def found(self, sign: int) -> list[tuple[float, Monomial]]:
+        """Values and monomials of the pool."""
+        out = []
+        for p in range(self.state[incumbents.N_POOL]):
+            conjunction = self.pool_literals[p, : self.pool_size[p]]
+            conjunction = _shortened(self.literals, conjunction) if self.closes else conjunction
+            out.append((float(self.pool_value[p]), Monomial(tuple(sorted(int(l) for l in conjunction)), sign)))
+        return out
+
+
+def _shortened(literals: NDArray, conjunction: NDArray) -> NDArray:
+    """Greedily pick few of the conjunction's literals that cover the same rows."""
+    fails = literals[:, conjunction] == 0
+    todo = fails.any(axis=1)
+    picked = []
+    while todo.any():
+        best = int(np.argmax(fails[todo].sum(axis=0)))
+        picked.append(conjunction[best])
+        todo &= ~fails[:, best]
+    return np.array(picked, dtype=np.int32)

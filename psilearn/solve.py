@@ -1,0 +1,246 @@
+"""The solvers by name, and the choice among them.
+
+This is the one room that knows all solvers, so it hands starts, inner machines and polishers from one to another; the
+solvers themselves do not know each other.
+"""
+
+from __future__ import annotations
+
+import importlib
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from types import ModuleType
+
+import numpy as np
+
+from .core.losses import JUMP_TOLERANCE
+from .core.problem import Problem
+from .core.result import Certificate, Claim, Result, Status
+from .core.solving import Clock, Options
+from .core.spaces import LinearSpace
+
+#: Name -> (module, one line for the user). Modules load when first used: numba and HiGHS cost import time.
+SOLVERS: dict[str, tuple[str, str]] = {
+    "program": ("convex.program", "one LP or QP in HiGHS; the reference for small convex problems"),
+    "newton": ("convex.newton", "dual proximal point by semismooth Newton; linear machines with penalty l2"),
+    "l1": (
+        "convex.interior.solver",
+        "interior point and crossover to a vertex; linear machines with an l1 part, exact zeros",
+    ),
+    "bundle": ("convex.bundle.solver", "level-stabilised bundle method; linear machines with many samples or features"),
+    "smoothed": (
+        "convex.smoothed.solver",
+        "Newton's method on rounded hinges; two-class l1 machines with many samples, and their paths",
+    ),
+    "columns": ("convex.columns", "feature column generation around the other machines; l1 penalties on many features"),
+    "smo": ("convex.smo", "decomposition along cycles of the class graph; kernel machines"),
+    "dca": ("convex.dca", "d.c. algorithm; a critical point of any continuous loss"),
+    "mip": ("exact.two_class.solver", "branch and bound; the proved global optimum of two-class problems"),
+    "patterns": (
+        "exact.k_class.patterns",
+        "branch and bound over who pays the cap; the proved global optimum of k-class problems",
+    ),
+    "outer": ("exact.k_class.outer", "outer approximation by vertex enumeration; global optima in few dimensions"),
+    "cones": ("exact.k_class.cones", "branch and bound over cones of coefficients; global optima in few dimensions"),
+}
+
+#: Multiplications per iteration up to which the interior point is the machine for l1 penalties.
+INTERIOR_WORK = 3e8
+#: And up to which it may finish what another machine began.
+FINISHING_WORK = 1e10
+#: Samples, and at least 100 per feature of dense data, from which rounded hinges are smooth enough for Newton's method.
+MANY_SAMPLES = 10_000
+#: Features from which an l1 problem is solved through a working set of them.
+MANY_FEATURES = 500
+#: What "auto" spends on proving the optimum of a loss that jumps: nodes times their size, about half a second, counted
+#: so that a fit can be repeated exactly; and the largest sample it tries.
+EXACT_WORK, EXACT_SAMPLES = 8e6, 2000
+
+#: Largest (k - 1)(d + 1) for which "auto" takes the search over cones, and the one over vertices.
+CONES_DIMENSION, VERTICES_DIMENSION = 6, 4
+
+
+def load(name: str) -> ModuleType:
+    """Import a solver by name; an unknown name raises ValueError and lists the known ones."""
+    if name not in SOLVERS:
+        raise ValueError(f"solver must be 'auto' or one of {sorted(SOLVERS)}, got {name!r}.")
+    return importlib.import_module(f".{SOLVERS[name][0]}", __package__)
+
+
+def solve(problem: Problem, solver: str, options: Options, start: Result | None = None) -> Result:
+    """Solve with the named solver; "auto" takes the best convex machine, or :func:`solve_nonconvex`."""
+    if solver == "auto":
+        return (solve_convex if problem.is_convex else solve_nonconvex)(problem, options, start)
+    module = load(solver)
+    reason = module.refuses(problem)
+    if reason is not None:
+        raise ValueError(reason)
+    if solver == "dca":
+        return module.solve(problem, options, start, solve_convex)
+    if solver == "bundle" and options.extra.get("mode") != "paper":
+        return module.solve(problem, options, start, finish=load("l1").solve)
+    if solver == "smoothed":
+        return module.solve(
+            problem, options, start, finish=load("l1").solve if _work(problem) <= FINISHING_WORK else None
+        )
+    if solver == "columns":
+        return module.solve(problem, options, start, inner=solve_convex)
+    if solver in ("mip", "outer", "patterns", "cones"):
+        return _solve_globally(module, problem, options, start)
+    return module.solve(problem, options, start)
+
+
+def solve_path(problems: Sequence[Problem], solver: str, options: Options) -> list[Result]:
+    """Solve problems on the same samples, neighbours alike and C rising: each helps the next."""
+    first = problems[0]
+    shared = all(p.space is first.space and p.y is first.y and p.weights is first.weights for p in problems)
+    if solver == "auto" and first.is_convex:
+        solver = choose_convex(first)
+    if solver == "smoothed" and shared and load(solver).takes_path(first):
+        finish = load("l1").solve if _work(first) <= FINISHING_WORK else None
+        return load(solver).solve_path(problems, options, finish)
+    return (_convex_path if first.is_convex else _nonconvex_path)(problems, solver, options)
+
+
+def _convex_path(problems: Sequence[Problem], solver: str, options: Options) -> list[Result]:
+    """Solve each problem from its predecessor's solution."""
+    results: list[Result] = []
+    for at, problem in enumerate(problems):
+        warm = _carried_over(results[-1], problems[at - 1], problem) if results else None
+        results.append(solve(problem, solver, options, warm))
+    return results
+
+
+def _nonconvex_path(problems: Sequence[Problem], solver: str, options: Options) -> list[Result]:
+    """Solve each problem on its own, then once more from a neighbour's solution wherever that one is better.
+
+    A stationary point of one C need not lead anywhere at the next: f = 0 is optimal for a small C, and the d.c.
+    algorithm never leaves it. So a neighbour is only a second start, and no fit is worse than one made alone.
+    """
+    results = [solve(problem, solver, options, None) for problem in problems]
+    forward = list(range(1, len(problems)))
+    for at, neighbour in [(i, i - 1) for i in forward] + [(i - 1, i) for i in reversed(forward)]:
+        problem, other = problems[at], results[neighbour]
+        if problem.value(other.coef, other.intercept) < results[at].objective:
+            again = solve(problem, solver, options, _carried_over(other, problems[neighbour], problem))
+            results[at] = _better(results[at], again)
+    return results
+
+
+def _carried_over(result: Result, old: Problem, new: Problem) -> Result:
+    """Return a result as a start for another C: scaled multipliers stay feasible, their boxes are proportional to C."""
+    if result.multipliers is None:
+        return result
+    return replace(result, multipliers=result.multipliers * (new.C / old.C))
+
+
+def _better(a: Result, b: Result) -> Result:
+    """Return the result of the smaller objective; global bounds hold for both, so the larger one is kept."""
+    best = b if b.objective < a.objective else a
+    bound = min(max(a.lower_bound, b.lower_bound), best.objective)
+    certificate = replace(best.certificate, bound=bound) if best.certificate.claim is Claim.GLOBAL else best.certificate
+    return replace(best, lower_bound=bound, certificate=certificate)
+
+
+def _solve_globally(module: ModuleType, problem: Problem, options: Options, start: Result | None) -> Result:
+    """Run an exact solver from the d.c. end point; an optimum that is a constant function is returned as exactly that.
+
+    Otherwise coefficients of rounding size would decide the predictions (f = 0 is optimal for small a and many flips).
+    """
+    clock = Clock(options.time_limit)
+    if start is None and not options.extra.get("restrict"):
+        start = descend(problem, options)
+    result = module.solve(problem, replace(options, time_limit=clock.left), start)
+    value, b = problem.best_constant()
+    # Scores that differ by less than the tolerance of the jump gain that tolerance only, which a large C makes dear.
+    is_flat = np.ptp(problem.space.scores(result.coef, result.intercept), axis=0).max() <= JUMP_TOLERANCE
+    tolerance = JUMP_TOLERANCE if is_flat else 1e-9
+    if options.extra.get("restrict") or value > result.objective + tolerance * abs(result.objective):
+        return result
+    note = "the optimum is a constant function" if result.status is Status.OPTIMAL else "the best found is constant"
+    bound = min(result.lower_bound, value)
+    certificate = replace(result.certificate, objective=value, bound=bound, note=note)
+    W = np.zeros_like(result.coef)
+    return replace(result, coef=W, intercept=b, objective=value, lower_bound=bound, certificate=certificate)
+
+
+def solve_convex(problem: Problem, options: Options, start: Result | None = None) -> Result:
+    """Solve a convex, possibly tilted problem with the machine that suits it best."""
+    return solve(problem, choose_convex(problem), options, start)
+
+
+def choose_convex(problem: Problem) -> str:
+    """Return the name of the convex machine for a problem."""
+    if problem.is_kernel:
+        return "smo"
+    if problem.penalty.l2 > 0 and not problem.penalty.has_l1:
+        return "newton"
+    assert isinstance(problem.space, LinearSpace)
+    is_tall = problem.space.is_sparse or problem.n > 100 * problem.space.dim
+    if problem.n >= MANY_SAMPLES and is_tall and load("smoothed").refuses(problem) is None:
+        return "smoothed"
+    if problem.space.dim > MANY_FEATURES and np.all(np.asarray(problem.penalty.l1) > 0):
+        return "columns"
+    # An iteration of the interior point costs n p^2; beyond this two products per pass win.
+    return "l1" if _work(problem) <= INTERIOR_WORK else "bundle"
+
+
+def _work(problem: Problem) -> float:
+    """Return the multiplications of an iteration of the interior point."""
+    return float(problem.n * (problem.n_functions * (problem.space.dim + 1)) ** 2)
+
+
+def choose_exact(problem: Problem) -> str:
+    """Return the name of the exact solver for a truncated problem: by measurement the fastest to a proof.
+
+    Up to their limit cones are the safe choice: patterns are faster only where few samples are worth disbelieving.
+    Vertices beat patterns in the fewest dimensions only (docs/outer.md has the figures).
+    """
+    if problem.n_classes == 2:
+        return "mip"
+    dimension = (problem.n_classes - 1) * (problem.space.dim + 1)
+    for name, most in (("cones", CONES_DIMENSION), ("outer", VERTICES_DIMENSION)):
+        if dimension <= most and load(name).refuses(problem) is None:
+            return name
+    return "patterns"
+
+
+def descend(problem: Problem, options: Options, start: Result | None = None) -> Result:
+    """Return the d.c. algorithm's end point; for a loss that jumps, that of its continuous surrogate, re-evaluated."""
+    surrogate = replace(problem, loss=problem.loss.continuous_surrogate)
+    result = solve(surrogate, "dca", options, start)
+    if surrogate.loss is problem.loss:
+        return result
+    objective = problem.value(result.coef, result.intercept)
+    certificate = Certificate(Claim.NONE, objective, note="d.c. end point of a continuous surrogate; no bound is known")
+    return replace(result, objective=objective, certificate=certificate, status=Status.HEURISTIC, multipliers=None)
+
+
+def solve_nonconvex(problem: Problem, options: Options, start: Result | None = None) -> Result:
+    """Descend, then prove or improve the end point as far as the budget goes, if an exact solver takes the problem.
+
+    The budget is ``time_limit``. Without one a continuous loss is left at its certified critical point, at the speed of
+    a support vector machine; a loss that jumps has no other solver, so EXACT_WORK is spent on it. The better point is
+    returned, with the best bound that was proved.
+    """
+    clock = Clock(options.time_limit)
+    found = descend(problem, options, start)
+    is_unlimited = math.isinf(options.time_limit)
+    if problem.loss.is_continuous and is_unlimited:
+        return found
+    exact_solver = choose_exact(problem)
+    if problem.n > EXACT_SAMPLES or load(exact_solver).refuses(problem) is not None:
+        return found
+    nodes = options.max_iter
+    if is_unlimited and nodes is None:
+        nodes = max(10, int(EXACT_WORK / (problem.n * (min(problem.space.dim, problem.n) + 10))))
+    exact = solve(problem, exact_solver, replace(options, time_limit=clock.left, max_iter=nodes), found)
+    if exact.status is Status.OPTIMAL or not problem.loss.is_continuous:
+        return exact
+    if exact.objective < found.objective:  # an unproved improvement is brought to a critical point, too
+        found = descend(problem, replace(options, time_limit=math.inf), exact)
+    return replace(found, lower_bound=exact.lower_bound, history=[*found.history, *exact.history])
+
+
+__all__ = ["SOLVERS", "choose_convex", "choose_exact", "descend", "load", "solve", "solve_convex", "solve_nonconvex"]

@@ -1,1 +1,0 @@
-"""One algorithm per file; :mod:`.registry` knows them by name and chooses."""

@@ -1,0 +1,1 @@
+"""Slow, plain answers from outside the solvers, and the samples they are asked about."""
