@@ -48,15 +48,15 @@ def load(folder: Path, name: str) -> tuple[np.ndarray, np.ndarray]:
     return np.ascontiguousarray(table.drop(columns="target"), dtype=float), (table["target"] > 0).to_numpy().astype(int)
 
 
-def solve(X: np.ndarray, y: np.ndarray, C: float, limit: float, **extra: object) -> Result:
+def solve(X: np.ndarray, y: np.ndarray, C: float, limit: float, **values: object) -> Result:
     problem = Problem(LinearSpace(X), y, 2, HardMargin(), Penalty(l2=1.0), float(C), np.ones(y.size))
-    return mip.solve(problem, Options(gap_tol=1e-6, time_limit=limit, extra=extra))
+    return mip.solve(problem, Options(gap_tol=1e-6, time_limit=limit, settings=(mip.Settings(**values),)))
 
 
-def run_pair(folder: Path, name: str, C: float, limit: float, **extra: object) -> dict:
+def run_pair(folder: Path, name: str, C: float, limit: float, **values: object) -> dict:
     """Solve one pair; a line of the store."""
     began = time.process_time()
-    result = solve(*load(folder, name), C, limit, **extra)
+    result = solve(*load(folder, name), C, limit, **values)
     line = {"name": name, "C": C, "limit": limit, "lower": result.lower_bound, "upper": result.objective}
     line |= {"seconds": time.process_time() - began, "nodes": result.n_iter, "engine": result.certificate.engine}
     return line
@@ -118,8 +118,8 @@ def main() -> None:
         line = known.get((row["name"], row.C))
         if line is None:
             is_open = arguments.enough is not None and not row.solved
-            extra = {"enough": as_good_as(row, arguments.enough)} if is_open else {}
-            line = run_pair(folder, row["name"], row.C, arguments.limit, **extra)
+            values = {"enough": as_good_as(row, arguments.enough)} if is_open else {}
+            line = run_pair(folder, row["name"], row.C, arguments.limit, **values)
             if arguments.store:
                 with arguments.store.open("a") as file:
                     file.write(json.dumps(line) + "\n")

@@ -30,7 +30,7 @@ from psilearn.core.spaces import LinearSpace
 
 OPTIONS = Options(tol=1e-3)
 SPARSE = Options(tol=1e-3, time_limit=300.0)
-PAPER = Options(tol=1e-3, extra={"mode": "paper"}, time_limit=60.0)
+PAPER = Options(tol=1e-3, settings=(bundle.Settings(mode="paper"),), time_limit=60.0)
 
 
 def simulate(n, p, r=0.3, seed=0):

@@ -9,41 +9,17 @@ from __future__ import annotations
 import importlib
 import math
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, fields, replace
 from types import ModuleType
+from typing import Any
 
 import numpy as np
 
 from .core.losses import JUMP_TOLERANCE
 from .core.problem import Problem
 from .core.result import Certificate, Claim, Result, Status
-from .core.solving import Clock, Options
+from .core.solving import Clock, Options, SolverSettings
 from .core.spaces import LinearSpace
-
-#: Name -> (module, one line for the user). Modules load when first used: numba and HiGHS cost import time.
-SOLVERS: dict[str, tuple[str, str]] = {
-    "program": ("convex.program", "one LP or QP in HiGHS; the reference for small convex problems"),
-    "newton": ("convex.newton", "dual proximal point by semismooth Newton; linear machines with penalty l2"),
-    "l1": (
-        "convex.interior.solver",
-        "interior point and crossover to a vertex; linear machines with an l1 part, exact zeros",
-    ),
-    "bundle": ("convex.bundle.solver", "level-stabilised bundle method; linear machines with many samples or features"),
-    "smoothed": (
-        "convex.smoothed.solver",
-        "Newton's method on rounded hinges; two-class l1 machines with many samples, and their paths",
-    ),
-    "columns": ("convex.columns", "feature column generation around the other machines; l1 penalties on many features"),
-    "smo": ("convex.smo", "decomposition along cycles of the class graph; kernel machines"),
-    "dca": ("convex.dca", "d.c. algorithm; a critical point of any continuous loss"),
-    "mip": ("exact.two_class.solver", "branch and bound; the proved global optimum of two-class problems"),
-    "patterns": (
-        "exact.k_class.patterns",
-        "branch and bound over who pays the cap; the proved global optimum of k-class problems",
-    ),
-    "outer": ("exact.k_class.outer", "outer approximation by vertex enumeration; global optima in few dimensions"),
-    "cones": ("exact.k_class.cones", "branch and bound over cones of coefficients; global optima in few dimensions"),
-}
 
 #: Multiplications per iteration up to which the interior point is the machine for l1 penalties.
 INTERIOR_WORK = 3e8
@@ -61,34 +37,132 @@ EXACT_WORK, EXACT_SAMPLES = 8e6, 2000
 CONES_DIMENSION, VERTICES_DIMENSION = 6, 4
 
 
+@dataclass(frozen=True)
+class Solver:
+    """An entry of the registry.
+
+    Attributes
+    ----------
+    module : str
+        Its module beside this one, which holds ``TAKES``, ``solve`` and, if it has options of its own, ``Settings``.
+        Modules load when first used: numba and HiGHS cost import time.
+    line : str
+        One line for the user.
+    needs : tuple of str
+        What it is handed: "inner" (a solver for convex problems), "finish" (one that takes over from its result) or
+        "start" (the end point of a descent; for exact solvers).
+    finish_work : float
+        Multiplications per iteration of the finishing solver up to which it is handed.
+    """
+
+    module: str
+    line: str
+    needs: tuple[str, ...] = ()
+    finish_work: float = math.inf
+
+
+SOLVERS: dict[str, Solver] = {
+    "program": Solver("convex.program", "one LP or QP in HiGHS; the reference for small convex problems"),
+    "newton": Solver("convex.newton", "dual proximal point by semismooth Newton; linear machines with penalty l2"),
+    "l1": Solver(
+        "convex.interior.solver",
+        "interior point and crossover to a vertex; linear machines with an l1 part, exact zeros",
+    ),
+    "bundle": Solver(
+        "convex.bundle.solver",
+        "level-stabilised bundle method; linear machines with many samples or features",
+        ("finish",),
+    ),
+    "smoothed": Solver(
+        "convex.smoothed.solver",
+        "Newton's method on rounded hinges; two-class l1 machines with many samples, and their paths",
+        ("finish",),
+        FINISHING_WORK,
+    ),
+    "columns": Solver(
+        "convex.columns",
+        "feature column generation around the other machines; l1 penalties on many features",
+        ("inner",),
+    ),
+    "smo": Solver("convex.smo", "decomposition along cycles of the class graph; kernel machines"),
+    "dca": Solver("convex.dca", "d.c. algorithm; a critical point of any continuous loss", ("inner",)),
+    "mip": Solver(
+        "exact.two_class.solver", "branch and bound; the proved global optimum of two-class problems", ("start",)
+    ),
+    "patterns": Solver(
+        "exact.k_class.patterns",
+        "branch and bound over who pays the cap; the proved global optimum of k-class problems",
+        ("start",),
+    ),
+    "outer": Solver(
+        "exact.k_class.outer", "outer approximation by vertex enumeration; global optima in few dimensions", ("start",)
+    ),
+    "cones": Solver(
+        "exact.k_class.cones",
+        "branch and bound over cones of coefficients; global optima in few dimensions",
+        ("start",),
+    ),
+}
+
+
 def load(name: str) -> ModuleType:
     """Import a solver by name; an unknown name raises ValueError and lists the known ones."""
     if name not in SOLVERS:
         raise ValueError(f"solver must be 'auto' or one of {sorted(SOLVERS)}, got {name!r}.")
-    return importlib.import_module(f".{SOLVERS[name][0]}", __package__)
+    return importlib.import_module(f".{SOLVERS[name].module}", __package__)
 
 
 def solve(problem: Problem, solver: str, options: Options, start: Result | None = None) -> Result:
     """Solve with the named solver; "auto" takes the best convex machine, or :func:`solve_nonconvex`."""
     if solver == "auto":
         return (solve_convex if problem.is_convex else solve_nonconvex)(problem, options, start)
-    module = load(solver)
-    reason = module.refuses(problem)
+    module, entry = load(solver), SOLVERS[solver]
+    reason = refusal(solver, problem)
     if reason is not None:
         raise ValueError(reason)
-    if solver == "dca":
-        return module.solve(problem, options, start, solve_convex)
-    if solver == "bundle" and options.extra.get("mode") != "paper":
-        return module.solve(problem, options, start, finish=load("l1").solve)
-    if solver == "smoothed":
-        return module.solve(
-            problem, options, start, finish=load("l1").solve if _work(problem) <= FINISHING_WORK else None
-        )
-    if solver == "columns":
-        return module.solve(problem, options, start, inner=solve_convex)
-    if solver in ("mip", "outer", "patterns", "cones"):
+    if "start" in entry.needs:
         return _solve_globally(module, problem, options, start)
-    return module.solve(problem, options, start)
+    return module.solve(problem, options, start, **_handed(entry, problem))
+
+
+def takes(name: str, problem: Problem) -> bool:
+    """Whether the named solver takes a problem."""
+    return load(name).TAKES.refusal(problem) is None
+
+
+def refusal(name: str, problem: Problem) -> str | None:
+    """Say why the named solver does not take a problem, and who does; None if it takes it."""
+    reason = load(name).TAKES.refusal(problem)
+    if reason is None:
+        return None
+    others = [f"'{other}'" for other in SOLVERS if takes(other, problem)]
+    if others:
+        return f"{reason} Solvers that take this problem: {', '.join(others)}."
+    if takes("dca", _surrogate(problem)):
+        return f"{reason} No solver takes this problem exactly; solver='auto' fits it without a proof."
+    return f"{reason} No solver takes this problem."
+
+
+def settings(name: str, **values: Any) -> SolverSettings:
+    """Return the options of the named solver only, for ``Options.settings``; an unknown option raises ValueError."""
+    kind = getattr(load(name), "Settings", None)
+    known = [] if kind is None else [field.name for field in fields(kind)]
+    unknown = [repr(key) for key in values if key not in known]
+    if kind is None or unknown:
+        raise ValueError(
+            f"solver={name!r} has no option {', '.join(unknown)}; its options: {', '.join(known) or 'none'}."
+        )
+    return kind(**values)
+
+
+def _handed(entry: Solver, problem: Problem) -> dict[str, Any]:
+    """Return what a solver is handed besides problem, options and start."""
+    handed: dict[str, Any] = {}
+    if "inner" in entry.needs:
+        handed["inner"] = solve_convex
+    if "finish" in entry.needs:
+        handed["finish"] = load("l1").solve if _work(problem) <= entry.finish_work else None
+    return handed
 
 
 def solve_path(problems: Sequence[Problem], solver: str, options: Options) -> list[Result]:
@@ -98,8 +172,7 @@ def solve_path(problems: Sequence[Problem], solver: str, options: Options) -> li
     if solver == "auto" and first.is_convex:
         solver = choose_convex(first)
     if solver == "smoothed" and shared and load(solver).takes_path(first):
-        finish = load("l1").solve if _work(first) <= FINISHING_WORK else None
-        return load(solver).solve_path(problems, options, finish)
+        return load(solver).solve_path(problems, options, **_handed(SOLVERS[solver], first))
     return (_convex_path if first.is_convex else _nonconvex_path)(problems, solver, options)
 
 
@@ -149,14 +222,15 @@ def _solve_globally(module: ModuleType, problem: Problem, options: Options, star
     Otherwise coefficients of rounding size would decide the predictions (f = 0 is optimal for small a and many flips).
     """
     clock = Clock(options.time_limit)
-    if start is None and not options.extra.get("restrict"):
+    if start is None:
         start = descend(problem, options)
     result = module.solve(problem, replace(options, time_limit=clock.left), start)
     value, b = problem.best_constant()
     # Scores that differ by less than the tolerance of the jump gain that tolerance only, which a large C makes dear.
     is_flat = np.ptp(problem.space.scores(result.coef, result.intercept), axis=0).max() <= JUMP_TOLERANCE
     tolerance = JUMP_TOLERANCE if is_flat else 1e-9
-    if options.extra.get("restrict") or value > result.objective + tolerance * abs(result.objective):
+    is_restricted = result.certificate.claim is Claim.RESTRICTED
+    if is_restricted or value > result.objective + tolerance * abs(result.objective):
         return result
     note = "the optimum is a constant function" if result.status is Status.OPTIMAL else "the best found is constant"
     bound = min(result.lower_bound, value)
@@ -178,7 +252,7 @@ def choose_convex(problem: Problem) -> str:
         return "newton"
     assert isinstance(problem.space, LinearSpace)
     is_tall = problem.space.is_sparse or problem.n > 100 * problem.space.dim
-    if problem.n >= MANY_SAMPLES and is_tall and load("smoothed").refuses(problem) is None:
+    if problem.n >= MANY_SAMPLES and is_tall and takes("smoothed", problem):
         return "smoothed"
     if problem.space.dim > MANY_FEATURES and np.all(np.asarray(problem.penalty.l1) > 0):
         return "columns"
@@ -201,20 +275,31 @@ def choose_exact(problem: Problem) -> str:
         return "mip"
     dimension = (problem.n_classes - 1) * (problem.space.dim + 1)
     for name, most in (("cones", CONES_DIMENSION), ("outer", VERTICES_DIMENSION)):
-        if dimension <= most and load(name).refuses(problem) is None:
+        if dimension <= most and takes(name, problem):
             return name
     return "patterns"
 
 
 def descend(problem: Problem, options: Options, start: Result | None = None) -> Result:
     """Return the d.c. algorithm's end point; for a loss that jumps, that of its continuous surrogate, re-evaluated."""
-    surrogate = replace(problem, loss=problem.loss.continuous_surrogate)
+    surrogate = _surrogate(problem)
     result = solve(surrogate, "dca", options, start)
     if surrogate.loss is problem.loss:
         return result
     objective = problem.value(result.coef, result.intercept)
     certificate = Certificate(Claim.NONE, objective, note="d.c. end point of a continuous surrogate; no bound is known")
     return replace(result, objective=objective, certificate=certificate, status=Status.HEURISTIC, multipliers=None)
+
+
+def _surrogate(problem: Problem) -> Problem:
+    """Return the problem with a continuous loss of the same cap."""
+    return replace(problem, loss=problem.loss.continuous_surrogate)
+
+
+def _unproved(found: Result, reason: str) -> Result:
+    """Return a heuristic solution whose certificate says why no proof was tried."""
+    note = f"{found.certificate.note}: {reason}"
+    return replace(found, certificate=replace(found.certificate, note=note))
 
 
 def solve_nonconvex(problem: Problem, options: Options, start: Result | None = None) -> Result:
@@ -230,8 +315,11 @@ def solve_nonconvex(problem: Problem, options: Options, start: Result | None = N
     if problem.loss.is_continuous and is_unlimited:
         return found
     exact_solver = choose_exact(problem)
-    if problem.n > EXACT_SAMPLES or load(exact_solver).refuses(problem) is not None:
-        return found
+    reason = load(exact_solver).TAKES.refusal(problem)
+    if problem.n > EXACT_SAMPLES:
+        reason = f"solver='auto' tries a proof for up to {EXACT_SAMPLES} samples only; use solver={exact_solver!r}."
+    if reason is not None:
+        return found if problem.loss.is_continuous else _unproved(found, reason)
     nodes = options.max_iter
     if is_unlimited and nodes is None:
         nodes = max(10, int(EXACT_WORK / (problem.n * (min(problem.space.dim, problem.n) + 10))))
@@ -243,4 +331,7 @@ def solve_nonconvex(problem: Problem, options: Options, start: Result | None = N
     return replace(found, lower_bound=exact.lower_bound, history=[*found.history, *exact.history])
 
 
-__all__ = ["SOLVERS", "choose_convex", "choose_exact", "descend", "load", "solve", "solve_convex", "solve_nonconvex"]
+__all__ = [
+    "SOLVERS", "choose_convex", "choose_exact", "descend", "load", "refusal", "settings", "solve", "solve_convex",
+    "solve_nonconvex", "solve_path", "takes",
+]  # fmt: skip

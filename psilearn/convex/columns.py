@@ -15,6 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from ..core.capabilities import ANY_CLASSES, ANY_CONVEX, ANY_LINEAR, L1_KINDS, TILT, Takes
 from ..core.problem import Problem
 from ..core.result import Result, Status
 from ..core.solving import Clock, Options, Solve, convex_result
@@ -27,15 +28,15 @@ _FIRST = 50  # features of the first working set
 _GROWTH = 0.5  # a round adds at most so many times the present number, but at least _FIRST
 
 
-def refuses(problem: Problem) -> str | None:
-    """Say why columns cannot be generated for the problem, None if they can."""
-    if problem.is_kernel:
-        return "Column generation needs a linear space, not a kernel."
-    if not problem.is_convex:
-        return "Column generation needs a convex loss and a penalty without l0."
-    if not np.all(np.asarray(problem.penalty.l1) > 0):
-        return "Column generation needs an l1 penalty on every coefficient."
-    return None
+TAKES = Takes(
+    "columns",
+    losses=ANY_CONVEX,
+    spaces=ANY_LINEAR,
+    classes=ANY_CLASSES,
+    tilts=TILT,
+    penalties=L1_KINDS | {"l2", "elastic net"},
+    needs=frozenset({"l1"}),
+)
 
 
 def solve(problem: Problem, options: Options, start: Result | None = None, *, inner: Solve) -> Result:
@@ -52,6 +53,7 @@ def solve(problem: Problem, options: Options, start: Result | None = None, *, in
     inner : Solve
         The machine for the small problems.
     """
+    TAKES.check(problem)
     clock = Clock(options.time_limit)
     assert isinstance(problem.space, LinearSpace)
     X = problem.space.X if isinstance(problem.space.X, np.ndarray) else problem.space.X.tocsc()
@@ -87,7 +89,9 @@ def _violation(problem: Problem, R: Array) -> Array:
     if V.shape[0] == 1:
         return np.abs(V[0]) / l1[0] - 1.0
     low, high = np.max(V - l1, axis=0), np.min(V + l1, axis=0)  # nu must lie between
-    return (low - high) / l1.min(axis=0)
+    least = l1.min(axis=0)
+    forbidden = np.isinf(least)  # no price is too high for a feature that no function may use
+    return np.where(forbidden, -1.0, np.where(forbidden, 0.0, low - high) / np.where(forbidden, 1.0, least))
 
 
 def _first_set(problem: Problem, start: Result | None) -> NDArray[np.intp]:

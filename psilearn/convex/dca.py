@@ -15,22 +15,39 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from ..core.capabilities import ANY_CLASSES, ANY_CONVEX, ANY_LINEAR, CONVEX_PENALTIES, TILT, Takes
 from ..core.problem import Problem
 from ..core.result import Certificate, Claim, Result, Status
-from ..core.solving import Clock, Options, Solve
+from ..core.solving import NOTHING_PROVED, Clock, Options, Solve, SolverSettings
+from ..core.spaces import KernelSpace
 
 MAX_STEPS = 200
 #: While steps are long the majorant is minimised only roughly.
 LOOSE = 1e-2
 
 
-def refuses(problem: Problem) -> str | None:
-    """Say why this solver cannot take the problem, or None."""
-    if not problem.loss.is_continuous:
-        return "solver='dca' needs a continuous loss (psi with a = 2, truncated hinge); use solver='mip' for a jump."
-    if problem.penalty.l0:
-        return "solver='dca' cannot count non-zero coefficients (l0 > 0); use an l1, adaptive-l1 or scad penalty."
-    return None
+#: A kernel that is not positive semidefinite is taken, too, but nothing is claimed then.
+TAKES = Takes(
+    "dca",
+    losses=ANY_CONVEX | {"truncated", "truncated elsewhere than 0"},
+    spaces=ANY_LINEAR | {"kernel", "indefinite kernel"},
+    classes=ANY_CLASSES,
+    tilts=TILT,
+    penalties=CONVEX_PENALTIES | {"no penalty", "scad"},
+)
+
+
+@dataclass(frozen=True)
+class Settings(SolverSettings):
+    """Options of this solver only.
+
+    Attributes
+    ----------
+    n_starts : int
+        Descents, the best of which is kept.
+    """
+
+    n_starts: int = 1
 
 
 def solve(problem: Problem, options: Options, start: Result | None, inner: Solve) -> Result:
@@ -39,16 +56,17 @@ def solve(problem: Problem, options: Options, start: Result | None, inner: Solve
     Parameters
     ----------
     problem, options, start
-        As for every solver; ``options.extra["n_starts"]`` (1) is the number of descents, the best of which is kept.
+        As for every solver; see also :class:`Settings`.
     inner : callable
         The convex machine, handed in.
     """
+    TAKES.check(problem)
     clock = Clock(options.time_limit)
     convex = replace(problem, loss=problem.loss.convex_part, penalty=problem.penalty.convex_part)
     first = start or inner(convex, replace(options, time_limit=clock.left), None)
     best = _descend(problem, first, options, clock, inner)
     rng = np.random.default_rng(options.random_state)
-    for _ in range(int(options.extra.get("n_starts", 1)) - 1):
+    for _ in range(options.of(Settings).n_starts - 1):
         if clock.is_over:
             break
         # The convex fit of a randomly reweighted sample: starts that differ where the data are ambiguous.
@@ -127,5 +145,7 @@ def _result(point: _Point, status: Status, residual: float, steps: int, last: Re
     note = f"no convex majorant at this point can be lowered by more than {residual:.2g} of the objective"
     R = last.multipliers
     certificate = Certificate(Claim.CRITICAL, point.objective, -math.inf, True, residual, R, note=note)
+    if isinstance(point.majorant.space, KernelSpace) and not point.majorant.space.is_psd:
+        certificate = Certificate(Claim.NONE, point.objective, note=NOTHING_PROVED)
     extra = {"inner_gaps": gaps, "tilt": _tilt(point)}
     return Result(point.W, point.b, point.objective, -math.inf, status, certificate, steps, (), R, extra)

@@ -21,6 +21,7 @@ import scipy.linalg as sla
 from numpy.typing import NDArray
 from scipy.sparse.linalg import LinearOperator, cg
 
+from ..core.capabilities import ANY_CLASSES, ANY_CONVEX, ANY_LINEAR, TILT, Takes
 from ..core.problem import Problem
 from ..core.result import Result, Status
 from ..core.solving import Clock, Options, convex_result
@@ -49,17 +50,14 @@ MAX_TRIALS = 40
 MAX_FAILURES = 20
 
 
-def refuses(problem: Problem) -> str | None:
-    """Say why this solver cannot take the problem, or None."""
-    if not isinstance(problem.space, LinearSpace):
-        return "solver='newton' takes linear functions only."
-    if not problem.is_convex:
-        return "solver='newton' needs a convex loss and a convex penalty."
-    if problem.penalty.has_l1 or problem.penalty.l2 <= 0:
-        return "solver='newton' needs the penalty l2 alone."
-    if not problem.loss.hinges:
-        return "solver='newton' needs a loss with at least one hinge."
-    return None
+TAKES = Takes(
+    "newton",
+    losses=ANY_CONVEX,
+    spaces=ANY_LINEAR,
+    classes=ANY_CLASSES,
+    tilts=TILT,
+    penalties=frozenset({"l2"}),
+)
 
 
 def solve(problem: Problem, options: Options, start: Result | None = None) -> Result:
@@ -74,6 +72,7 @@ def solve(problem: Problem, options: Options, start: Result | None = None) -> Re
     start : Result, optional
         A result on the same samples; its coefficients and multipliers start the search whatever its C and tilt were.
     """
+    TAKES.check(problem)
     clock = Clock(options.time_limit)
     space = _linear(problem)
     if not (space.dim > space.n and space.dim * space.n <= ROTATION_LIMIT):
@@ -121,7 +120,7 @@ def _conduct(
 
 
 def _linear(problem: Problem) -> LinearSpace:
-    assert isinstance(problem.space, LinearSpace)  # :func:`refuses` sees to it
+    assert isinstance(problem.space, LinearSpace)  # TAKES sees to it
     return problem.space
 
 

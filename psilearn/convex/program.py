@@ -12,24 +12,26 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 
+from ..core.capabilities import ANY_CLASSES, ANY_CONVEX, ANY_LINEAR, CONVEX_PENALTIES, TILT, Takes
 from ..core.problem import Problem
 from ..core.result import Result, Status
 from ..core.solving import Clock, Options, convex_result
 from ..core.spaces import LinearSpace
 from ..engines.highs import HighsSession
 
-
-def refuses(problem: Problem) -> str | None:
-    """Say why this solver cannot take the problem, or None."""
-    if not problem.is_convex:
-        return "solver='program' needs a convex loss and penalty; use 'dca' or 'mip'."
-    if problem.is_kernel:
-        return "solver='program' writes out linear problems only; use 'smo' for kernels."
-    return None
+TAKES = Takes(
+    "program",
+    losses=ANY_CONVEX,
+    spaces=ANY_LINEAR,
+    classes=ANY_CLASSES,
+    tilts=TILT,
+    penalties=CONVEX_PENALTIES | {"no penalty"},
+)
 
 
 def solve(problem: Problem, options: Options, start: Result | None = None) -> Result:
     """Solve by one call of HiGHS; ``start`` is not used."""
+    TAKES.check(problem)
     clock = Clock(options.time_limit)
     m, d = problem.n_functions, problem.space.dim
     session = HighsSession()

@@ -17,21 +17,21 @@ O(q n k) for q chosen samples; memory is the Gram matrix plus O(nk).
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
+from ..core.capabilities import ANY_CLASSES, ANY_CONVEX, TILT, Takes
 from ..core.problem import Problem
 from ..core.result import Certificate, Claim, Result, Status
-from ..core.solving import Clock, Options, convex_result
+from ..core.solving import NOTHING_PROVED, Clock, Options, SolverSettings, convex_result
 from ..core.spaces import KernelSpace
 from . import smo_jit as kernels
 
 Array = NDArray[np.float64]
 
-WORKING_SET = 2048  # samples per round at most: their block of the Gram matrix takes 32 MiB
 _FEWEST = 64  # samples per round at least
 _MOVES_PER_SAMPLE = 20  # inner moves before the scores of all samples are brought up to date
 _INNER_ACCURACY = 0.2  # of the violation at the start of a round
@@ -42,17 +42,28 @@ _MOST_MOVES = 2_000_000  # by default, or 100 per sample if that is more
 _PATIENCE = 100  # rounds in which the gap has not shrunk by a hundredth
 
 
-def refuses(problem: Problem) -> str | None:
-    """Say in one sentence why this solver cannot take the problem, None if it can."""
-    if not problem.is_kernel:
-        return "The smo solver works on a kernel's Gram matrix."
-    if problem.penalty.l2 <= 0 or problem.penalty.has_l1 or problem.penalty.l0:
-        return (
-            "Kernel machines take the penalty 'l2' only: coefficients of a kernel expansion have no l1 or l0 meaning."
-        )
-    if not problem.loss.is_convex:
-        return "The smo solver needs a convex loss."
-    return None
+#: A kernel that is not positive semidefinite is taken, too, but nothing is claimed then.
+TAKES = Takes(
+    "smo",
+    losses=ANY_CONVEX,
+    spaces=frozenset({"kernel", "indefinite kernel"}),
+    classes=ANY_CLASSES,
+    tilts=TILT,
+    penalties=frozenset({"l2"}),
+)
+
+
+@dataclass(frozen=True)
+class Settings(SolverSettings):
+    """Options of this solver only.
+
+    Attributes
+    ----------
+    working_set : int
+        Samples per round at most; their block of the Gram matrix takes 32 MiB for 2048.
+    """
+
+    working_set: int = 2048
 
 
 def solve(problem: Problem, options: Options, start: Result | None = None) -> Result:
@@ -63,8 +74,7 @@ def solve(problem: Problem, options: Options, start: Result | None = None) -> Re
     problem : Problem
         Convex, in a kernel space, penalty l2; any hinges, costs and tilt.
     options : Options
-        ``max_iter`` bounds the moves (default: two million, or 100 per sample);
-        ``extra["working_set"]`` the samples per round (default 2048).
+        ``max_iter`` bounds the moves (default: two million, or 100 per sample); see also :class:`Settings`.
     start : Result or None
         An earlier result on the same samples (other C, other tilt): its multipliers are made feasible and improved.
 
@@ -73,6 +83,7 @@ def solve(problem: Problem, options: Options, start: Result | None = None) -> Re
     Result
         With ``multipliers``; ``extra["rounds"]`` counts the decomposition rounds, ``n_iter`` the moves.
     """
+    TAKES.check(problem)
     clock = Clock(options.time_limit)
     dual = _Dual(problem, _starting_multipliers(problem, start))
     if not dual.balance():
@@ -310,7 +321,7 @@ def _intercepts(W: Array) -> tuple[float, Array]:
 
 def _run(dual: _Dual, options: Options, clock: Clock) -> Status | None:
     """Rounds until the gap is closed; None, or the status that says why not."""
-    size = int(options.extra.get("working_set", WORKING_SET))
+    size = options.of(Settings).working_set
     most = max(_MOST_MOVES, 100 * dual.problem.n) if options.max_iter is None else options.max_iter
     smallest, idle, fresh = math.inf, 0, False
     while True:
@@ -367,8 +378,25 @@ def _finish(dual: _Dual, options: Options, clock: Clock, status: Status | None) 
         _, W, b = dual.best
     result = convex_result(dual.problem, W, b, R, options, clock, dual.moves, status, rounds=dual.rounds)
     if dual.is_convex:
-        return result
-    note = "the kernel matrix is not positive semidefinite: the problem is not convex and no bound holds"
-    certificate = Certificate(Claim.NONE, result.objective, note=note)
+        return _for_shifted_kernel(dual, result, options)
+    certificate = Certificate(Claim.NONE, result.objective, note=NOTHING_PROVED)
     final = Status.CRITICAL if status is None else status
     return replace(result, lower_bound=-math.inf, status=final, certificate=certificate)
+
+
+def _for_shifted_kernel(dual: _Dual, result: Result, options: Options) -> Result:
+    """Lower the bound to one for K + s I, which is proved positive semidefinite where K may miss it by rounding.
+
+    The dual of that kernel has the same feasible multipliers, and its value is smaller by l2/2 s ||V||^2.
+    """
+    shift = dual.space.psd_shift
+    if shift == 0.0 or result.multipliers is None:
+        return result
+    V = dual.coefficients(result.multipliers)
+    bound = result.lower_bound - 0.5 * dual.problem.penalty.l2 * shift * float(np.sum(V * V)) * (1.0 + 1e-9)
+    note = f"the bound holds for the kernel matrix plus {shift:.2g} on its diagonal, which is positive semidefinite"
+    certificate = replace(result.certificate, bound=bound, note=note)
+    status = result.status
+    if status is Status.OPTIMAL and certificate.gap > options.tol:
+        status = Status.STALLED
+    return replace(result, lower_bound=bound, status=status, certificate=certificate)

@@ -78,6 +78,19 @@ class Loss:
         return self.jump <= 1e-12 * max(1.0, self.cap) if not self.is_convex else True
 
     @property
+    def traits(self) -> frozenset[str]:
+        """What a solver must be able to handle; solvers declare which of these they take."""
+        traits = {
+            "convex": self.is_convex,
+            "truncated": not self.is_convex,
+            "jump": not self.is_continuous,
+            "slopes by class": self.varies_by_class,
+            "truncated elsewhere than 0": not self.is_convex and self.t != 0.0,
+            "no hinge": not self.hinges,
+        }
+        return frozenset(name for name, holds in traits.items() if holds)
+
+    @property
     def max_slope(self) -> float:
         """Steepest slope sum_k c_k of g, of any class: the upper end of the dual box per unit of cost."""
         return float(sum(c for c, _ in self.hinges))

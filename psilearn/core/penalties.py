@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,6 +40,24 @@ class Penalty:
     def has_l1(self) -> bool:
         """True iff some absolute value is penalised."""
         return bool(np.any(np.asarray(self.l1) > 0))
+
+    @property
+    def parts(self) -> frozenset[str]:
+        """Names of the parts that are not zero, and what is special about them; solvers declare which they take.
+
+        A field added to this record is a part of its own name, so no solver takes it before it is declared.
+        """
+        parts = {part.name for part in fields(self) if np.any(np.asarray(getattr(self, part.name)) != 0)}
+        l1 = np.asarray(self.l1)
+        special = {
+            "no penalty": not parts,
+            "elastic net": {"l1", "l2"} <= parts,
+            "zero l1 weights": "l1" in parts and bool(np.any(l1 == 0)),
+            "free coefficients": "l1" in parts and "l2" not in parts and bool(np.any(l1 == 0)),
+            "infinite l1 weights": bool(np.any(np.isinf(l1))),
+            "l1 weights": "l1" in parts and bool(np.any(l1 != l1.flat[0])),
+        }
+        return frozenset(parts | {name for name, holds in special.items() if holds})
 
     @property
     def is_convex(self) -> bool:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,13 @@ from numpy.typing import NDArray
 from .problem import Problem
 from .result import Certificate, Claim, Result, Status, Step
 from .spaces import LinearSpace
+
+
+class SolverSettings:
+    """Base of the records that hold the options of one solver only; each is a frozen dataclass with defaults."""
+
+
+S = TypeVar("S", bound=SolverSettings)
 
 
 @dataclass(frozen=True)
@@ -34,8 +41,8 @@ class Options:
         Seed.
     verbose : int
         0 is silent.
-    extra : dict
-        Options of one solver only, each documented in that solver.
+    settings : tuple of SolverSettings
+        Options of one solver only: records of the class ``Settings`` in that solver's module.
     """
 
     tol: float = 1e-4
@@ -44,7 +51,17 @@ class Options:
     max_iter: int | None = None
     random_state: int = 0
     verbose: int = 0
-    extra: dict[str, Any] = field(default_factory=dict)
+    settings: tuple[SolverSettings, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.settings, tuple) or not all(isinstance(s, SolverSettings) for s in self.settings):
+            raise ValueError(f"settings must be a tuple of the solvers' Settings, got {self.settings!r}.")
+        if len({type(record) for record in self.settings}) < len(self.settings):
+            raise ValueError(f"settings holds two records for one solver: {self.settings!r}.")
+
+    def of(self, kind: type[S]) -> S:
+        """Return the settings of one solver, its defaults if there are none."""
+        return next((record for record in self.settings if isinstance(record, kind)), None) or kind()
 
 
 class Clock:
@@ -74,6 +91,9 @@ class Clock:
         """Write a line of history."""
         self.history.append(Step(self.seconds, objective, bound))
 
+
+#: What is said of a fit with a kernel that is not positive semidefinite: its objective has no lower bound.
+NOTHING_PROVED = "the kernel matrix is not positive semidefinite (or too large to check): nothing can be proved"
 
 #: A solver: (problem, options, start) -> Result. ``start`` is an earlier Result on the same samples, or None.
 Solve = Callable[[Problem, Options, Result | None], Result]

@@ -21,7 +21,7 @@ from ..core.losses import Loss
 from ..core.penalties import Penalty
 from ..core.problem import Problem
 from ..core.result import Result, Status
-from ..core.solving import Options
+from ..core.solving import Options, SolverSettings
 from ..core.spaces import LinearSpace
 from ..core.spaces.gram import Kernel, scale_of
 from ..solve import SOLVERS, solve
@@ -113,9 +113,9 @@ class MarginEstimator(ClassifierMixin, BaseEstimator):
         """State the loss; may depend on the number of classes."""
         raise NotImplementedError(f"{type(self).__name__} must define _loss()")
 
-    def _solver_extra(self) -> dict[str, Any]:
-        """Options for one solver only."""
-        return {}
+    def _settings(self) -> tuple[SolverSettings, ...]:
+        """Options of single solvers."""
+        return ()
 
     # -- fit ----------------------------------------------------------------------------------------------------------
 
@@ -190,7 +190,7 @@ class MarginEstimator(ClassifierMixin, BaseEstimator):
         limit = math.inf if self.time_limit is None else float(self.time_limit)
         return Options(
             tol=self.tol, gap_tol=self.gap_tol, time_limit=limit, max_iter=self.max_iter,
-            random_state=int(seed), verbose=int(self.verbose), extra=self._solver_extra(),
+            random_state=int(seed), verbose=int(self.verbose), settings=self._settings(),
         )  # fmt: skip
 
     def _keep(self, result: Result, problem: Problem, sample: Sample) -> None:
@@ -230,7 +230,10 @@ class MarginEstimator(ClassifierMixin, BaseEstimator):
         return carries & ~problem.loss.is_capped(u)
 
     def _warn_unless_done(self) -> None:
-        if self.status_ not in (Status.OPTIMAL, Status.CRITICAL):
+        if self.status_ is Status.HEURISTIC:
+            message = f"{type(self).__name__} keeps a solution without a proof; {self.certificate_.note}"
+            warnings.warn(message, ConvergenceWarning, stacklevel=3)
+        elif self.status_ not in (Status.OPTIMAL, Status.CRITICAL):
             message = (
                 f"{type(self).__name__} stopped by {self.status_.value!r} with a relative gap of {self.gap_:.3g}; "
                 "the best solution found is kept. Raise time_limit, max_iter or tol."

@@ -11,7 +11,8 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from ..core.losses import Hinge, Loss, Psi, TruncatedHinge
 from ..core.problem import Problem
 from ..core.result import Result
-from ..solve import solve, solve_convex
+from ..core.solving import SolverSettings
+from ..solve import settings, solve, solve_convex
 from .base import MarginEstimator
 
 _STARTS = {"n_starts": [Interval(Integral, 1, None, closed="left")]}
@@ -57,8 +58,8 @@ class TruncatedHingeClassifier(MarginEstimator):
     def _loss(self, n_classes: int) -> Loss:
         return TruncatedHinge(-1.0 / (n_classes - 1) if isinstance(self.s, str) else float(self.s))
 
-    def _solver_extra(self) -> dict[str, Any]:
-        return {"n_starts": self.n_starts}
+    def _settings(self) -> tuple[SolverSettings, ...]:
+        return (settings("dca", n_starts=int(self.n_starts)),)
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -107,8 +108,8 @@ class PsiClassifier(MarginEstimator):
     def _loss(self, n_classes: int) -> Loss:
         return Psi(float(self.a))
 
-    def _solver_extra(self) -> dict[str, Any]:
-        return {"n_starts": self.n_starts}
+    def _settings(self) -> tuple[SolverSettings, ...]:
+        return (settings("dca", n_starts=int(self.n_starts)),)
 
     def _solve(self, problem: Problem) -> Result:
         if self.restrict is None:
@@ -117,8 +118,9 @@ class PsiClassifier(MarginEstimator):
             raise ValueError(f"restrict='svm' needs solver='mip' (or 'auto'), got {self.solver!r}.")
         C = float(self.C if self.restrict_C is None else self.restrict_C)
         svm = solve_convex(replace(problem, loss=Hinge(), C=C), self._options())
-        limits = {"restrict": "svm", "restrict_threshold": self.restrict_threshold, "svm": (svm.coef, svm.intercept)}
-        return solve(problem, "mip", replace(self._options(), extra=limits))
+        point = (svm.coef, svm.intercept)
+        limits = settings("mip", restrict="svm", restrict_threshold=float(self.restrict_threshold), svm=point)
+        return solve(problem, "mip", replace(self._options(), settings=(limits,)), svm)
 
 
 @dataclass(eq=False, repr=False, kw_only=True)

@@ -14,8 +14,10 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from ..core.losses import Loss, RejectHinge, TruncatedReject, reject_by_class
+from ..core.solving import SolverSettings
 from ..evaluation.metrics import chow_loss
 from ..evaluation.selective import Guarantee, cheapest_threshold, confidence_of, guaranteed_threshold
+from ..solve import settings
 from .base import MarginEstimator
 
 
@@ -101,8 +103,8 @@ class RejectClassifier(MarginEstimator):
             out[y == label] = cost
         return out
 
-    def _solver_extra(self) -> dict[str, Any]:
-        return {"n_starts": self.n_starts}
+    def _settings(self) -> tuple[SolverSettings, ...]:
+        return (settings("dca", n_starts=int(self.n_starts)),)
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit; with ``threshold="auto"`` also on ``threshold_folds`` folds to choose the threshold."""

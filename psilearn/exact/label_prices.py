@@ -18,6 +18,7 @@ from ..core.solving import Clock, Options
 from .two_class import portfolio
 from .two_class.node.envelope_jit import FREE, IN
 from .two_class.reduction import reduce
+from .two_class.solver import TAKES
 
 
 @dataclass(frozen=True)
@@ -56,6 +57,7 @@ def certify_labels(
 
     Most expensive beliefs come first. Each re-solve has the whole of ``options.time_limit``.
     """
+    TAKES.check(problem)
     margins = problem.margins(result.coef, result.intercept)
     chosen = np.flatnonzero(problem.loss.is_capped(margins)) if indices is None else np.asarray(indices)
     reduction = reduce(problem)

@@ -22,7 +22,7 @@ from psilearn.core.spaces import LinearSpace
 from oracles.l1_reference import optimum, random_problem
 
 LOOSE = Options(tol=1e-3)
-PAPER = Options(tol=1e-4, extra={"mode": "paper"})
+PAPER = Options(tol=1e-4, settings=(bundle.Settings(mode="paper"),))
 
 
 def gaussians(n, p, seed=0, r=0.3):
@@ -79,7 +79,7 @@ def test_many_samples_modes_and_machines_agree(penalty):
     problem = machine(X, y, penalty=penalty)
     level = bundle.solve(problem, LOOSE)
     exact = l1.solve(problem, Options(tol=1e-6))
-    paper = bundle.solve(problem, replace(LOOSE, extra={"mode": "paper"}))
+    paper = bundle.solve(problem, replace(LOOSE, settings=(bundle.Settings(mode="paper"),)))
     for result in (level, paper):
         check(problem, result, exact.objective, 1e-3)
     assert level.extra["passes"] <= 25
@@ -189,9 +189,9 @@ def test_interrupt_returns_the_incumbent(monkeypatch):
 def test_refusals_say_why():
     X, y = gaussians(10, 5)
     problem = machine(X, y)
-    assert bundle.refuses(problem) is None
-    assert "convex" in bundle.refuses(replace(problem, loss=TruncatedHinge(0.0)))
-    assert "penalty" in bundle.refuses(replace(problem, penalty=Penalty()))
+    assert bundle.TAKES.refusal(problem) is None
+    assert "convex" in bundle.TAKES.refusal(replace(problem, loss=TruncatedHinge(0.0)))
+    assert "penalty" in bundle.TAKES.refusal(replace(problem, penalty=Penalty()))
 
 
 @pytest.mark.parametrize("block", range(4))

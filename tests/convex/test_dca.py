@@ -13,7 +13,7 @@ from psilearn.core.problem import Problem
 from psilearn.core.result import Claim, Status
 from psilearn.core.solving import Options
 from psilearn.core.spaces import KernelSpace, LinearSpace
-from psilearn.solve import solve, solve_convex
+from psilearn.solve import refusal, solve, solve_convex
 
 from oracles.samples import make_problem, noisy_sample
 
@@ -77,7 +77,7 @@ def test_never_below_the_global_optimum_and_often_equal(k, loss):
     for _ in range(5):
         problem = make_problem(rng, n=7, d=1, k=k, loss=loss, C=2.0)
         optimum = brute_force(problem)
-        many = solve(problem, "dca", Options(tol=1e-6, extra={"n_starts": 20}))
+        many = solve(problem, "dca", Options(tol=1e-6, settings=(dca.Settings(n_starts=20),)))
         assert many.objective >= optimum * (1 - 1e-6)
         hits += many.objective <= optimum * (1 + 1e-4)
     assert hits >= 3
@@ -129,7 +129,7 @@ def test_hard_cases_neither_cycle_nor_stall(case, k):
 
 def test_refuses_a_jump_and_says_what_to_use(rng):
     problem = make_problem(rng, loss=Psi(1.0))
-    assert "mip" in dca.refuses(problem)
+    assert "mip" in refusal("dca", problem)
     with pytest.raises(ValueError, match="mip"):
         solve(problem, "dca", Options())
 

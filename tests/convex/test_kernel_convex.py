@@ -168,7 +168,7 @@ def test_decomposition_finds_the_same_optimum(k):
     X, y = noisy(300, k, seed=6)
     problem = make(rbf_kernel(X, gamma=0.5), y, 5.0, known_psd=True)
     whole = certified(problem)
-    parts = certified(problem, replace(TIGHT, extra={"working_set": 40}))
+    parts = certified(problem, replace(TIGHT, settings=(smo.Settings(working_set=40),)))
     assert parts.extra["rounds"] > whole.extra["rounds"]
     assert parts.objective == pytest.approx(whole.objective, rel=1e-7)
 
@@ -325,10 +325,10 @@ def test_limits_return_the_incumbent(monkeypatch):
 def test_refuses_what_it_cannot_solve():
     X, y = noisy(20, 2, seed=1)
     problem = make(rbf_kernel(X), y)
-    assert smo.refuses(problem) is None
-    assert "Gram" in smo.refuses(replace(problem, space=LinearSpace(X)))
-    assert "l2" in smo.refuses(replace(problem, penalty=Penalty(l2=1.0, l1=0.1)))
-    assert "convex" in smo.refuses(replace(problem, loss=Psi(2.0)))
+    assert smo.TAKES.refusal(problem) is None
+    assert "Gram" in smo.TAKES.refusal(replace(problem, space=LinearSpace(X)))
+    assert "l2" in smo.TAKES.refusal(replace(problem, penalty=Penalty(l2=1.0, l1=0.1)))
+    assert "convex" in smo.TAKES.refusal(replace(problem, loss=Psi(2.0)))
 
 
 @pytest.mark.parametrize("sparse", [False, True])

@@ -145,9 +145,9 @@ def test_time_limit_returns_an_honest_incumbent():
 def test_refusals_say_why():
     X, y = two_gaussians(np.random.default_rng(9), 10, 2)
     problem = machine(X, y)
-    assert l1.refuses(problem) is None
-    assert "linear space" in l1.refuses(replace(problem, space=KernelSpace(X @ X.T)))
-    assert "convex" in l1.refuses(replace(problem, loss=TruncatedHinge(0.0)))
+    assert l1.TAKES.refusal(problem) is None
+    assert "linear space" in l1.TAKES.refusal(replace(problem, space=KernelSpace(X @ X.T)))
+    assert "convex" in l1.TAKES.refusal(replace(problem, loss=TruncatedHinge(0.0)))
 
 
 def test_columns_are_generated_until_the_whole_problem_is_solved():
@@ -167,5 +167,5 @@ def test_columns_are_generated_until_the_whole_problem_is_solved():
 
 def test_columns_need_a_penalty_on_every_coefficient():
     X, y = two_gaussians(np.random.default_rng(11), 20, 3)
-    assert columns.refuses(machine(X, y)) is None
-    assert "every coefficient" in columns.refuses(machine(X, y, penalty=Penalty(l1=np.array([[1.0, 0.0, 1.0]]))))
+    assert columns.TAKES.refusal(machine(X, y)) is None
+    assert "every coefficient" in columns.TAKES.refusal(machine(X, y, penalty=Penalty(l1=np.array([[1.0, 0.0, 1.0]]))))

@@ -278,12 +278,12 @@ def test_wide_sparse_samples_without_rotation(monkeypatch):
 def test_refusals():
     X, y = gaussian(0, 20, 3, 2)
     problem = problem_of(X, y)
-    assert newton.refuses(problem) is None
-    assert "linear" in newton.refuses(replace(problem, space=KernelSpace(X @ X.T)))
-    assert "convex" in newton.refuses(replace(problem, loss=Psi(1.0)))
-    assert "l2" in newton.refuses(replace(problem, penalty=Penalty(l1=1.0)))
-    assert "l2" in newton.refuses(replace(problem, penalty=Penalty(l2=1.0, l1=1.0)))
-    assert "hinge" in newton.refuses(replace(problem, loss=ConvexHinges(())))
+    assert newton.TAKES.refusal(problem) is None
+    assert "linear" in newton.TAKES.refusal(replace(problem, space=KernelSpace(X @ X.T)))
+    assert "convex" in newton.TAKES.refusal(replace(problem, loss=Psi(1.0)))
+    assert "l2" in newton.TAKES.refusal(replace(problem, penalty=Penalty(l1=1.0)))
+    assert "l2" in newton.TAKES.refusal(replace(problem, penalty=Penalty(l2=1.0, l1=1.0)))
+    assert "hinge" in newton.TAKES.refusal(replace(problem, loss=ConvexHinges(())))
 
 
 def test_limits_return_the_incumbent():

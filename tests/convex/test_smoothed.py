@@ -156,10 +156,10 @@ def test_limits_return_an_honest_incumbent(monkeypatch):
 
 def test_refusals_say_why_and_auto_knows_where_it_belongs():
     problem = machine(1)
-    assert smoothed.refuses(problem) is None
-    assert "l1" in smoothed.refuses(replace(problem, penalty=Penalty(l2=1.0)))
-    assert "convex" in smoothed.refuses(replace(problem, loss=TruncatedHinge(0.0)))
-    assert "two classes" in smoothed.refuses(replace(problem, n_classes=3))
+    assert smoothed.TAKES.refusal(problem) is None
+    assert "l1" in smoothed.TAKES.refusal(replace(problem, penalty=Penalty(l2=1.0)))
+    assert "convex" in smoothed.TAKES.refusal(replace(problem, loss=TruncatedHinge(0.0)))
+    assert "two classes" in smoothed.TAKES.refusal(replace(problem, n_classes=3))
     assert choose_convex(problem) == "l1"
     many = machine(1, n=10_000)
     assert choose_convex(many) == "smoothed"

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from psilearn.convex.bundle import solver as bundle
 from psilearn.convex.threshold import l1_threshold
 from psilearn.core.losses import Hinge, RejectHinge, reject_by_class
 from psilearn.core.penalties import Penalty
@@ -67,7 +68,7 @@ def test_the_whole_programme_is_met(case, machine):
 def test_the_paper_s_own_mode_agrees(case):
     problem = instance(case, 0)
     truth = optimum(problem)
-    result = solve(problem, "bundle", Options(tol=1e-6, extra={"mode": "paper"}))
+    result = solve(problem, "bundle", Options(tol=1e-6, settings=(bundle.Settings(mode="paper"),)))
     assert result.status is Status.OPTIMAL
     assert abs(result.objective - truth) <= 1e-6 * truth
     assert result.lower_bound <= truth * (1 + 1e-9)

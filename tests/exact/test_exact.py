@@ -167,7 +167,7 @@ def test_start_is_never_worsened():
     best = mip.solve(problem, Options())
     again = mip.solve(problem, Options(max_iter=1), best)
     assert again.objective <= best.objective * (1 + 1e-9)
-    handed = Options(max_iter=1, extra={"incumbents": [(best.coef, best.intercept)]})
+    handed = Options(max_iter=1, settings=(mip.Settings(incumbents=((best.coef, best.intercept),)),))
     assert mip.solve(problem, handed).objective <= best.objective * (1 + 1e-9)
 
 
@@ -184,7 +184,7 @@ def test_refusals_say_why(change, words):
     facts = dict(space=LinearSpace(np.eye(3)), y=np.array([0, 1, 1]), n_classes=2, loss=Psi(1.0))
     facts |= dict(penalty=Penalty(l2=1.0), C=1.0, weights=np.ones(3)) | change
     problem = Problem(**facts)
-    assert words in mip.refuses(problem)
+    assert words in mip.TAKES.refusal(problem)
     with pytest.raises(ValueError, match=words):
         mip.solve(problem, Options())
 

@@ -63,8 +63,8 @@ def test_equals_the_published_formulation(loss, engine, norm, n, count):
         penalty = Penalty(l2=1.0) if norm == 2 else Penalty(l1=1.0)
         problem = Problem(LinearSpace(X), y, 2, loss, penalty, 10.0 ** rng.uniform(-1.5, 1), np.ones(n))
         # The engine's own value leaks through M = 1000 times its integrality tolerance: its regions are refitted.
-        extra = {"engine": engine, "formulation": "paper"}
-        theirs = mip.solve(problem, Options(gap_tol=1e-6, extra=extra))
+        settings = mip.Settings(engine=engine, formulation="paper")
+        theirs = mip.solve(problem, Options(gap_tol=1e-6, settings=(settings,)))
         ours = mip.solve(problem, Options(gap_tol=1e-7))
         assert theirs.certificate.engine == engine
         assert ours.objective == pytest.approx(theirs.objective, rel=1e-5)

@@ -147,7 +147,7 @@ def test_the_user_says_when_it_is_enough(monkeypatch):
         heard.append((objective, bound))
         return True
 
-    result = mip.solve(problem, Options(extra={"enough": enough}))
+    result = mip.solve(problem, Options(settings=(mip.Settings(enough=enough),)))
     assert result.status is Status.INTERRUPTED
     assert len(heard) == 1
     assert result.objective <= heard[0][0] * (1 + 1e-12)

@@ -34,8 +34,8 @@ def test_equals_the_engines(loss, engine, norm, formulation):
     for seed, d in ((0, 2), (1, 5), (2, 10)):
         problem = make_problem(seed, 10, d, loss, 3.0, norm)
         ours = mip.solve(problem, Options(gap_tol=1e-8))
-        extra = {"engine": engine, "formulation": formulation}
-        theirs = mip.solve(problem, Options(gap_tol=1e-6, extra=extra))
+        settings = mip.Settings(engine=engine, formulation=formulation)
+        theirs = mip.solve(problem, Options(gap_tol=1e-6, settings=(settings,)))
         assert ours.objective == pytest.approx(theirs.objective, rel=1e-5)
         assert ours.lower_bound <= theirs.objective * (1 + 1e-6)
         assert theirs.certificate.engine == engine
@@ -46,7 +46,7 @@ def test_equals_gurobi_where_it_is_installed():
     for norm in (2, 1):
         problem = make_problem(0, 12, 3, Psi(0.5), 3.0, norm)
         ours = mip.solve(problem, Options(gap_tol=1e-8))
-        theirs = mip.solve(problem, Options(gap_tol=1e-6, extra={"engine": "gurobi"}))
+        theirs = mip.solve(problem, Options(gap_tol=1e-6, settings=(mip.Settings(engine="gurobi"),)))
         assert ours.objective == pytest.approx(theirs.objective, rel=1e-5)
         assert theirs.certificate.engine == "gurobi"
 
@@ -54,21 +54,21 @@ def test_equals_gurobi_where_it_is_installed():
 def test_a_missing_gurobi_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "gurobipy", None)
     with pytest.raises(ProgramError, match="pip install"):
-        mip.solve(make_problem(0, 10, 2, Psi(1.0), 1.0, 2), Options(extra={"engine": "gurobi"}))
+        mip.solve(make_problem(0, 10, 2, Psi(1.0), 1.0, 2), Options(settings=(mip.Settings(engine="gurobi"),)))
 
 
 def test_tight_formulation_takes_the_hard_margin():
     problem = make_problem(3, 14, 3, HardMargin(), 2.0, 2)
     ours = mip.solve(problem, Options(gap_tol=1e-8))
-    theirs = mip.solve(problem, Options(gap_tol=1e-6, extra={"engine": "scip"}))
+    theirs = mip.solve(problem, Options(gap_tol=1e-6, settings=(mip.Settings(engine="scip"),)))
     assert ours.objective == pytest.approx(theirs.objective, rel=1e-5)
     with pytest.raises(ValueError, match="one hinge"):
-        mip.solve(problem, Options(extra={"engine": "scip", "formulation": "paper"}))
+        mip.solve(problem, Options(settings=(mip.Settings(engine="scip", formulation="paper"),)))
 
 
 def test_highs_refuses_a_quadratic():
     with pytest.raises(ValueError, match="scip"):
-        mip.solve(make_problem(0, 10, 2, Psi(1.0), 1.0, 2), Options(extra={"engine": "highs"}))
+        mip.solve(make_problem(0, 10, 2, Psi(1.0), 1.0, 2), Options(settings=(mip.Settings(engine="highs"),)))
 
 
 @pytest.mark.parametrize("norm", [1, 2])
@@ -76,22 +76,22 @@ def test_restriction_is_an_upper_bound_and_equals_the_paper(norm):
     for seed in range(3):
         problem = make_problem(seed, 20, 2, Psi(0.5), 5.0, norm)
         full = mip.solve(problem, Options(gap_tol=1e-8))
-        restricted = mip.solve(problem, Options(gap_tol=1e-8, extra={"restrict": "svm"}))
+        restricted = mip.solve(problem, Options(gap_tol=1e-8, settings=(mip.Settings(restrict="svm"),)))
         assert restricted.objective >= full.objective * (1 - 1e-7)
         assert restricted.certificate.claim is Claim.RESTRICTED
         assert restricted.lower_bound == -np.inf
         assert restricted.status is Status.OPTIMAL
         assert restricted.extra["restricted_bound"] == pytest.approx(restricted.objective, rel=1e-6)
-        extra = {"restrict": "svm", "engine": "scip", "formulation": "paper"}
-        paper = mip.solve(problem, Options(gap_tol=1e-6, extra=extra))
+        settings = mip.Settings(restrict="svm", engine="scip", formulation="paper")
+        paper = mip.solve(problem, Options(gap_tol=1e-6, settings=(settings,)))
         assert restricted.objective == pytest.approx(paper.objective, rel=1e-5)
-        further = {"restrict": "svm", "restrict_further": 0.1, "restrict_threshold": 1.1}
-        assert mip.solve(problem, Options(extra=further)).objective >= full.objective * (1 - 1e-7)
+        further = mip.Settings(restrict="svm", restrict_further=0.1, restrict_threshold=1.1)
+        assert mip.solve(problem, Options(settings=(further,))).objective >= full.objective * (1 - 1e-7)
 
 
 def test_unknown_restriction_is_refused():
     with pytest.raises(ValueError, match="restrict"):
-        mip.solve(make_problem(0, 10, 2, Psi(1.0), 1.0, 2), Options(extra={"restrict": "ols"}))
+        mip.solve(make_problem(0, 10, 2, Psi(1.0), 1.0, 2), Options(settings=(mip.Settings(restrict="ols"),)))
 
 
 @pytest.mark.parametrize("norm", [1, 2])

@@ -59,7 +59,7 @@ def test_no_bound_exceeds_what_was_found(k, d, count, kind):
     rng = np.random.default_rng([k, d, len(kind)])
     for _ in range(count):
         problem = instance(rng, k, d, kind)
-        solvers = [s for s in (outer, patterns, cones) if s.refuses(problem) is None]
+        solvers = [s for s in (outer, patterns, cones) if s.TAKES.refusal(problem) is None]
         results = [s.solve(problem, Options(gap_tol=GAP)) for s in solvers]
         least = min(sampled_minimum(problem, rng), *(result.objective for result in results))
         for result in results:
@@ -79,7 +79,7 @@ def test_bounds_hold_without_good_incumbents(monkeypatch, module, incumbent):
             offer(search, theta)
 
     rng = np.random.default_rng(7)
-    options = Options(gap_tol=GAP, max_iter=400, extra={"polish": lambda problem, W, b: (W, b)})
+    options = Options(gap_tol=GAP, max_iter=400, settings=(module.Settings(polish=lambda problem, W, b: (W, b)),))
     tight = 0
     for _ in range(25):
         problem = replace(instance(rng, 2, 1, "plain"), loss=Psi(2.0))
@@ -136,7 +136,7 @@ def test_bounds_of_the_tree_hold_without_any_incumbent(kind, squeezed):
 def test_auto_takes_the_fastest_that_certifies(k, d, loss, name):
     problem = nine_points(k, d, loss)
     assert registry.choose_exact(problem) == name
-    assert registry.load(name).refuses(problem) is None
+    assert registry.takes(name, problem)
 
 
 @pytest.mark.parametrize("loss", [Psi(2.0), TruncatedHinge(-0.5)], ids=repr)

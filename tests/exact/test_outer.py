@@ -182,7 +182,7 @@ def test_bounds_hold_on_many_random_instances(k, d, loss):
         )
         first = outer.solve(problem, Options(gap_tol=1e-3))
         results = [first, patterns.solve(problem, Options(gap_tol=1e-3))]
-        if cones.refuses(problem) is None:
+        if cones.TAKES.refusal(problem) is None:
             results.append(cones.solve(problem, Options(gap_tol=1e-3)))
         least = min(result.objective for result in results)
         for result in results:
@@ -244,7 +244,7 @@ def test_a_polish_that_is_handed_in_is_used(solver):
         calls.append(same is problem)
         return W, b
 
-    result = solver.solve(problem, Options(gap_tol=1e-2, extra={"polish": polish}))
+    result = solver.solve(problem, Options(gap_tol=1e-2, settings=(solver.Settings(polish=polish),)))
     assert result.status is Status.OPTIMAL
     assert calls
     assert all(calls)
@@ -307,7 +307,7 @@ def test_coordinates_round_trip():
         ({"loss": Hinge()}, "convex"),
         ({"space": KernelSpace(np.eye(6))}, "linear"),
         ({"space": LinearSpace(np.zeros((6, 9)))}, "patterns"),
-        ({"penalty": Penalty(l2=1.0, l0=1.0)}, "mip"),
+        ({"penalty": Penalty(l2=1.0, l0=1.0)}, "non-zero"),
     ],
 )
 def test_refusals_say_why(change, word):
@@ -315,6 +315,6 @@ def test_refusals_say_why(change, word):
 
     problem = replace(tiny(0, 2, 1, 6, Psi(2.0)), **change)
     for solver in (outer, cones):
-        assert word in solver.refuses(problem)
+        assert word in solver.TAKES.refusal(problem)
         with pytest.raises(ValueError, match=word):
             solver.solve(problem, Options())

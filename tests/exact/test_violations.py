@@ -85,11 +85,11 @@ def enumerated_optimum(problem, forced=()):
     return float(values.min())
 
 
-def start_search(problem, exclusive, given=None, points=(), **extra):
+def start_search(problem, exclusive, given=None, points=(), **values):
     reduction = reduce(problem)
     model = make_model(reduction, problem.loss, given)
     best, _ = first_incumbent(model, points)
-    options = Options(gap_tol=1e-7, extra={"exclusive": exclusive, **extra})
+    options = Options(gap_tol=1e-7, settings=(mip.Settings(exclusive=exclusive, **values),))
     return reduction, best, ViolationSearch(model, best, options)
 
 

@@ -25,9 +25,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...core.capabilities import ANY_CLASSES, ANY_CONVEX, ANY_LINEAR, CONVEX_PENALTIES, TILT, Takes
 from ...core.problem import Problem
 from ...core.result import Result, Status
-from ...core.solving import Clock, Options, Solve, convex_result
+from ...core.solving import Clock, Options, Solve, SolverSettings, convex_result
 from ..interior.margins import cut_off
 from ..risk import Coordinates, LocalRisk, Look, Risk, TwoClassRisk, risk_of
 from .model import CuttingModel
@@ -49,15 +50,31 @@ _ROUNDS = 4  # of solving again with a smaller tolerance
 _TIGHT = 1e-5  # tolerances below are the finisher's
 
 
-def refuses(problem: Problem) -> str | None:
-    """Say why the bundle cannot take the problem, None if it can."""
-    if problem.is_kernel:
-        return "The bundle method needs a linear space, not a kernel."
-    if not problem.is_convex:
-        return "The bundle method needs a convex loss and a penalty without l0."
-    if problem.penalty.l2 == 0 and not problem.penalty.has_l1:
-        return "The bundle method needs an l2 or l1 penalty."
-    return None
+TAKES = Takes(
+    "bundle",
+    losses=ANY_CONVEX,
+    spaces=ANY_LINEAR,
+    classes=ANY_CLASSES,
+    tilts=TILT,
+    penalties=CONVEX_PENALTIES,
+)
+
+
+@dataclass(frozen=True)
+class Settings(SolverSettings):
+    """Options of this solver only.
+
+    Attributes
+    ----------
+    mode : "level" or "paper"
+        The level-stabilised method, or the unstabilised one of the paper, which is never finished by another solver.
+    """
+
+    mode: str = "level"
+
+    def __post_init__(self) -> None:
+        if self.mode not in ("level", "paper"):
+            raise ValueError(f"mode must be 'level' or 'paper', got {self.mode!r}.")
 
 
 @dataclass
@@ -257,15 +274,17 @@ def solve(problem: Problem, options: Options, start: Result | None = None, finis
         Convex, on a linear space, with an l2 or l1 penalty.
     options : Options
         ``tol``, ``time_limit``, ``max_iter`` (looks at the data), ``random_state`` (of the first sample of rows);
-        ``extra={"mode": "paper"}`` for the unstabilised method.
+        see also :class:`Settings`.
     start : Result or None
         A result on the same samples: the place to start, and its cuts if it came from here.
     finish : Solve or None
         A solver that takes over, from the bundle's result, below a tolerance of 1e-5 and where the bundle does not
         converge (many coefficients, few samples).
     """
+    TAKES.check(problem)
     clock = Clock(options.time_limit)
-    mode = options.extra.get("mode", "level")
+    mode = options.of(Settings).mode
+    finish = finish if mode == "level" else None
     old = start.extra.get("cuts") if start is not None else None
     cuts = old if old is not None and old.fits(problem) else Cuts(problem)
     cuts.passes = 0.0

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ...core.capabilities import ANY_CLASSES, ANY_CONVEX, ANY_LINEAR, CONVEX_PENALTIES, TILT, Takes
 from ...core.problem import Problem
 from ...core.result import Result, Status, relative_gap
 from ...core.solving import Clock, Options, convex_result
@@ -29,13 +30,14 @@ Array = NDArray[np.float64]
 _NOISE = 1e-9  # what rounding leaves of a zero at a vertex, on data of unit scale
 
 
-def refuses(problem: Problem) -> str | None:
-    """Say why this machine cannot take the problem, None if it can."""
-    if problem.is_kernel:
-        return "The l1 machine needs a linear space: an l1 penalty has no meaning for a kernel."
-    if not problem.is_convex:
-        return "The l1 machine needs a convex loss and a penalty without l0."
-    return None
+TAKES = Takes(
+    "l1",
+    losses=ANY_CONVEX,
+    spaces=ANY_LINEAR,
+    classes=ANY_CLASSES,
+    tilts=TILT,
+    penalties=CONVEX_PENALTIES | {"no penalty"},
+)
 
 
 @dataclass(frozen=True)
@@ -90,6 +92,7 @@ def solve(problem: Problem, options: Options, start: Result | None = None) -> Re
     start : Result or None
         An earlier result on the same samples; enough by itself if it already proves the gap.
     """
+    TAKES.check(problem)
     clock = Clock(options.time_limit)
     if start is not None and start.multipliers is not None:
         again = convex_result(problem, start.coef, start.intercept, start.multipliers, options, clock, 0)

@@ -33,6 +33,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from ...core.capabilities import ANY_CONVEX, ANY_LINEAR, CONVEX_PENALTIES, TWO_CLASSES, Takes
 from ...core.problem import Problem
 from ...core.result import Result, Status
 from ...core.solving import Answer, Clock, Options, Solve, convex_result, convex_results
@@ -52,15 +53,14 @@ _SAMPLE, _SAMPLES_PER_COEFFICIENT, _SAMPLE_TOL = 8, 50, 3e-3  # for the start of
 _FURTHER, _SIDEWAYS, _WIDTHS = 1.25, 0.2, 1.2  # how far samples may move beyond, and off, what is expected
 
 
-def refuses(problem: Problem) -> str | None:
-    """Say why this machine cannot take the problem, None if it can."""
-    if problem.is_kernel or problem.n_classes > 2:
-        return "solver='smoothed' takes linear functions and two classes only."
-    if not problem.is_convex or problem.tilt is not None or not problem.loss.hinges:
-        return "solver='smoothed' needs a convex loss with a hinge, a convex penalty and no linear term on the scores."
-    if not problem.penalty.has_l1:
-        return "solver='smoothed' needs an l1 penalty; use solver='newton' for l2."
-    return None
+TAKES = Takes(
+    "smoothed",
+    losses=ANY_CONVEX,
+    spaces=ANY_LINEAR,
+    classes=TWO_CLASSES,
+    penalties=CONVEX_PENALTIES,
+    needs=frozenset({"l1"}),
+)
 
 
 def solve(problem: Problem, options: Options, start: Result | None = None, finish: Solve | None = None) -> Result:
@@ -78,6 +78,7 @@ def solve(problem: Problem, options: Options, start: Result | None = None, finis
     finish : Solve or None
         A solver that takes over where rounding is not fine enough.
     """
+    TAKES.check(problem)
     clock = Clock(options.time_limit)
     old = start.extra.get("run") if start is not None else None
     run = old if old is not None and old.fits(problem) else Run.at(problem, start)
@@ -114,7 +115,7 @@ def _iterate(run: Run, problem: Problem, options: Options, clock: Clock) -> Stat
 
 def takes_path(problem: Problem) -> bool:
     """Whether :func:`solve_path` takes problems like this one: dense, and enough samples to start from some."""
-    if refuses(problem) is not None or not isinstance(problem.space, LinearSpace) or problem.space.is_sparse:
+    if TAKES.refusal(problem) is not None or not isinstance(problem.space, LinearSpace) or problem.space.is_sparse:
         return False
     return problem.n >= 3 * _SAMPLES_PER_COEFFICIENT * (problem.space.dim + 1)
 

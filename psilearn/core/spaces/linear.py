@@ -32,6 +32,11 @@ class LinearSpace:
         return self.X.shape[1]
 
     @property
+    def kind(self) -> str:
+        """The name under which solvers declare that they take this space."""
+        return "CSR" if self.is_sparse else "dense"
+
+    @property
     def is_sparse(self) -> bool:
         """True for CSR data."""
         return sp.issparse(self.X)

@@ -6,6 +6,7 @@ import heapq
 import itertools
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,36 +14,25 @@ from numpy.typing import NDArray
 
 from ...core.problem import Problem
 from ...core.result import Certificate, Claim, Result, Status
-from ...core.solving import Clock, Options
+from ...core.solving import Clock, Options, SolverSettings
 from .coordinates import Coordinates
 
 Array = NDArray[np.float64]
 Polish = Callable[[Problem, Array, Array], tuple[Array, Array]]
 
 
-def refuses_truncated(name: str, problem: Problem) -> str | None:
-    """Say in one sentence why a global solver on the coefficients of a truncated loss cannot take a problem, or None.
+@dataclass(frozen=True)
+class Settings(SolverSettings):
+    """Options of the global solvers on coefficients.
 
-    Parameters
+    Attributes
     ----------
-    name : str
-        The solver's name, for the sentence.
-    problem : Problem
-        The problem.
+    polish : callable or None
+        A function (problem, W, b) -> (W, b) that improves an incumbent; by default the patterns of truncation and the
+        coefficients are minimised in turn.
     """
-    if problem.loss.varies_by_class:
-        return f'solver="{name}" takes one loss for all classes; use solver="dca".'
-    if problem.is_kernel:
-        return f'solver="{name}" works on coefficients, so it takes linear problems only; use solver="dca" for kernels.'
-    if problem.tilt is not None:
-        return f'solver="{name}" takes problems without a tilt; use a convex solver for tilted ones.'
-    if problem.loss.is_convex:
-        return f'The loss is convex, so there is nothing for solver="{name}" to do; use solver="auto".'
-    if problem.penalty.l0 > 0 or not math.isfinite(problem.norm_bound(1.0)):
-        return f'solver="{name}" needs a penalty without l0 that bounds every coefficient; use solver="mip".'
-    if not np.all(np.isfinite(np.asarray(problem.penalty.l1))):
-        return f'solver="{name}" takes finite l1 weights only; leave banned features out or use solver="mip".'
-    return None
+
+    polish: Polish | None = None
 
 
 class BestFirst:
@@ -60,7 +50,7 @@ class BestFirst:
         self.clock = Clock(options.time_limit)
         self.at = Coordinates.of(problem)
         self.parts = Truncation(self.at)
-        self.polish: Polish = options.extra.get("polish", self._alternate)
+        self.polish: Polish = options.of(Settings).polish or self._alternate
         self.closed = math.inf  # least bound of the parts that were closed
         self.frontier = 0.0  # bound of the part being split: no open one has a lower bound
         self.value, self.best = math.inf, np.zeros(self.at.p)

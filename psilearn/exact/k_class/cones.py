@@ -21,10 +21,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ...core.capabilities import ANY_CLASSES, ANY_LINEAR, Takes
 from ...core.problem import Problem
 from ...core.result import Result
 from ...core.solving import Options
-from .best_first import BestFirst, refuses_truncated
+from .best_first import BestFirst
+from .best_first import Settings as Settings
 
 Array = NDArray[np.float64]
 
@@ -36,22 +38,24 @@ _CELL_TOLERANCE = 0.02
 _ROUNDING = 1e-9
 
 
-def refuses(problem: Problem) -> str | None:
-    """Say in one sentence why the search over cones cannot take this problem, None if it can."""
-    reason = refuses_truncated("cones", problem)
-    if reason is not None:
-        return reason
-    if not problem.loss.is_continuous:
-        return 'The loss jumps, and solver="cones" needs a continuous one; use solver="patterns" or "mip".'
-    if problem.loss.t != 0.0:
-        return 'solver="cones" needs a loss that is truncated at margin 0; use solver="outer" or "patterns".'
+def _too_many_dimensions(problem: Problem) -> str | None:
     p = max(problem.n_classes - 1, 1) * (problem.space.dim + 1)
-    if p > MAX_DIMENSION:
-        return (
-            f'solver="cones" splits a space of dimension (k - 1)(d + 1) = {p}, above its limit of '
-            f'{MAX_DIMENSION}; use solver="patterns" for a proof or solver="dca" for a local solution.'
-        )
-    return None
+    if p <= MAX_DIMENSION:
+        return None
+    return (
+        f"solver='cones' splits a space of dimension (k - 1)(d + 1) = {p}, above its limit of {MAX_DIMENSION}; "
+        "use solver='patterns' for a proof or solver='dca' for a local solution."
+    )
+
+
+TAKES = Takes(
+    "cones",
+    losses=frozenset({"truncated"}),
+    spaces=ANY_LINEAR,
+    classes=ANY_CLASSES,
+    penalties=frozenset({"l2", "l1", "l1 weights", "elastic net", "zero l1 weights"}),
+    limit=_too_many_dimensions,
+)
 
 
 def solve(problem: Problem, options: Options, start: Result | None = None) -> Result:
@@ -60,10 +64,9 @@ def solve(problem: Problem, options: Options, start: Result | None = None) -> Re
     Parameters
     ----------
     problem : Problem
-        Linear, continuous truncated loss, small dimension (see :func:`refuses`).
+        Linear, continuous truncated loss, small dimension (see :data:`TAKES`).
     options : Options
-        ``max_iter`` limits the cones; ``extra["polish"]``: a function (problem, W, b) -> (W, b) that improves an
-        incumbent, by default patterns of truncation and coefficients are minimised in turn.
+        ``max_iter`` limits the cones; see also :class:`.best_first.Settings`.
     start : Result or None
         A first incumbent.
 
@@ -72,9 +75,7 @@ def solve(problem: Problem, options: Options, start: Result | None = None) -> Re
     Result
         With a global bound; ``n_iter`` counts cones, ``extra["open"]`` those left.
     """
-    message = refuses(problem)
-    if message is not None:
-        raise ValueError(message)
+    TAKES.check(problem)
     return _Search(problem, options, start).run()
 
 

@@ -24,10 +24,11 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from ...core.capabilities import ANY_CLASSES, ANY_LINEAR, Takes
 from ...core.problem import Problem
 from ...core.result import Certificate, Claim, Result, Status, relative_gap
 from ...core.solving import Clock, Options
-from .best_first import Polish, refuses_truncated
+from .best_first import Polish, Settings
 from .coordinates import Coordinates
 
 Array = NDArray[np.float64]
@@ -45,20 +46,24 @@ _CHECK_SECONDS = 5e-9
 _MAX_VERTICES = 20_000_000
 
 
-def refuses(problem: Problem) -> str | None:
-    """Say in one sentence why outer approximation cannot take this problem, None if it can."""
-    reason = refuses_truncated("outer", problem)
-    if reason is not None:
-        return reason
-    if not problem.loss.is_continuous:
-        return 'The loss jumps, and solver="outer" needs a continuous one; use solver="patterns" or "mip".'
+def _too_many_dimensions(problem: Problem) -> str | None:
     p = max(problem.n_classes - 1, 1) * (problem.space.dim + 1)
-    if p > MAX_DIMENSION:
-        return (
-            f'solver="outer" enumerates vertices in dimension (k - 1)(d + 1) = {p}, above its limit of '
-            f'{MAX_DIMENSION}; use solver="patterns" for a proof or solver="dca" for a local solution.'
-        )
-    return None
+    if p <= MAX_DIMENSION:
+        return None
+    return (
+        f"solver='outer' enumerates vertices in dimension (k - 1)(d + 1) = {p}, above its limit of {MAX_DIMENSION}; "
+        "use solver='patterns' for a proof or solver='dca' for a local solution."
+    )
+
+
+TAKES = Takes(
+    "outer",
+    losses=frozenset({"truncated", "truncated elsewhere than 0"}),
+    spaces=ANY_LINEAR,
+    classes=ANY_CLASSES,
+    penalties=frozenset({"l2", "l1", "l1 weights", "elastic net", "zero l1 weights"}),
+    limit=_too_many_dimensions,
+)
 
 
 def solve(problem: Problem, options: Options, start: Result | None = None) -> Result:
@@ -67,10 +72,9 @@ def solve(problem: Problem, options: Options, start: Result | None = None) -> Re
     Parameters
     ----------
     problem : Problem
-        Linear, continuous truncated loss, small dimension (see :func:`refuses`).
+        Linear, continuous truncated loss, small dimension (see :data:`TAKES`).
     options : Options
-        ``extra["polish"]``: a function (problem, W, b) -> (W, b) that improves an incumbent; by default the patterns of
-        truncation and the coefficients are minimised in turn.
+        See :class:`.best_first.Settings`.
     start : Result or None
         A first incumbent.
 
@@ -79,9 +83,7 @@ def solve(problem: Problem, options: Options, start: Result | None = None) -> Re
     Result
         With a global bound; ``extra`` holds the numbers of cuts, vertices, and the last box.
     """
-    message = refuses(problem)
-    if message is not None:
-        raise ValueError(message)
+    TAKES.check(problem)
     return _Search(problem, options, start).run()
 
 
@@ -96,7 +98,7 @@ class _Search:
         self.clock = Clock(options.time_limit)
         self.at = Coordinates.of(problem)
         self.parts = Truncation(self.at)
-        self.polish: Polish = options.extra.get("polish", self._alternate)
+        self.polish: Polish = options.of(Settings).polish or self._alternate
         self.upper, self.best = math.inf, np.zeros(self.at.p)
         _, b = problem.best_constant()
         self._offer(self.at.pack(np.zeros((problem.n_functions, problem.space.dim)), b))

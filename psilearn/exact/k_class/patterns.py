@@ -21,10 +21,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ...core.capabilities import ANY_CLASSES, ANY_LINEAR, Takes
 from ...core.problem import Problem
 from ...core.result import Result
 from ...core.solving import Options
-from .best_first import BestFirst, refuses_truncated
+from .best_first import BestFirst
+from .best_first import Settings as Settings
 
 Array = NDArray[np.float64]
 
@@ -33,9 +35,13 @@ FREE, BELIEVED, CAPPED = 0, 1, 2
 _NODE_TOLERANCE = 0.02
 
 
-def refuses(problem: Problem) -> str | None:
-    """Say in one sentence why the search over patterns cannot take this problem, None if it can."""
-    return refuses_truncated("patterns", problem)
+TAKES = Takes(
+    "patterns",
+    losses=frozenset({"truncated", "truncated elsewhere than 0", "jump", "no hinge"}),
+    spaces=ANY_LINEAR,
+    classes=ANY_CLASSES,
+    penalties=frozenset({"l2", "l1", "l1 weights", "elastic net", "zero l1 weights"}),
+)
 
 
 def solve(problem: Problem, options: Options, start: Result | None = None) -> Result:
@@ -46,8 +52,7 @@ def solve(problem: Problem, options: Options, start: Result | None = None) -> Re
     problem : Problem
         Linear, truncated loss, continuous or not, two or more classes.
     options : Options
-        ``max_iter`` limits the nodes; ``extra["polish"]``: a function (problem, W, b) -> (W, b) that improves an
-        incumbent, by default patterns and coefficients are minimised in turn.
+        ``max_iter`` limits the nodes; see also :class:`.best_first.Settings`.
     start : Result or None
         A first incumbent.
 
@@ -56,9 +61,7 @@ def solve(problem: Problem, options: Options, start: Result | None = None) -> Re
     Result
         With a global bound; ``n_iter`` counts nodes, ``extra["open"]`` those left.
     """
-    message = refuses(problem)
-    if message is not None:
-        raise ValueError(message)
+    TAKES.check(problem)
     return _Search(problem, options, start).run()
 
 

@@ -15,6 +15,7 @@ from .hitting.search import HittingSearch
 from .lines import LineSearch, suits_lines
 from .local_search import Walker
 from .reduction import Reduction
+from .settings import Settings
 from .tree import tree_jit as tree
 from .tree.search import (
     InconsistentBoundError,
@@ -64,7 +65,7 @@ def search(
     model = make_model(reduction, loss, given)
     best, scratch = given_incumbent(model, points)
     bound, steps, engine = 0.0, 0, "psilearn"
-    enough = options.extra.get("enough", lambda objective, bound: False)
+    enough = options.of(Settings).enough
     max_steps = math.inf if options.max_iter is None else options.max_iter
     slice_end, status = (FIRST_SLICE if options.max_iter is None else math.inf), Status.OPTIMAL
     try:

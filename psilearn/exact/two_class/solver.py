@@ -12,6 +12,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from ...core.capabilities import ANY_LINEAR, L1_KINDS, TWO_CLASSES, Takes
 from ...core.losses import JUMP_TOLERANCE
 from ...core.problem import Problem
 from ...core.result import Certificate, Claim, Result, Status, relative_gap
@@ -19,6 +20,7 @@ from ...core.solving import Clock, Options
 from . import formulations, portfolio
 from .node.envelope_jit import FREE, IN, TOP
 from .reduction import Reduction, reduce
+from .settings import Settings
 from .tree import search as branch
 from .tree import tree_jit as tree
 
@@ -26,77 +28,41 @@ from .tree import tree_jit as tree
 RESTRICTION_TOLERANCE = 1e-6
 
 
-def refuses(problem: Problem) -> str | None:
-    """Say in one sentence why this problem cannot be solved here, None if it can."""
-    if problem.loss.varies_by_class:
-        return "solver 'mip' takes one loss for all classes; use solver='dca'."
-    if problem.n_classes > 2:
-        return "solver 'mip' takes two classes only; use solver='outer' or 'dca' for more."
-    if problem.loss.is_convex:
-        return "solver 'mip' is for truncated losses; this loss is convex, use a convex solver."
-    if problem.tilt is not None:
-        return "solver 'mip' takes no linear term on the scores."
-    if problem.penalty.l0 > 0:
-        return "solver 'mip' does not count non-zero coefficients (l0 must be 0)."
-    if problem.penalty.l2 > 0 and problem.penalty.has_l1:
-        return "solver 'mip' takes an l2 or an l1 penalty, not both."
-    if problem.penalty.l2 == 0 and problem.is_kernel:
-        return "solver 'mip' takes kernels with an l2 penalty only."
-    if problem.penalty.l2 == 0 and np.any(np.asarray(problem.penalty.l1) <= 0):
-        return "solver 'mip' needs a penalty on every coefficient."
-    return None
+TAKES = Takes(
+    "mip",
+    losses=frozenset({"truncated", "truncated elsewhere than 0", "jump", "no hinge"}),
+    spaces=ANY_LINEAR | {"kernel"},
+    classes=TWO_CLASSES,
+    penalties=L1_KINDS | {"l2"},
+)
 
 
 def solve(problem: Problem, options: Options, start: Result | None = None) -> Result:
     """Minimise globally.
 
-    Extra options
-    -------------
-    incumbents : list of (W, b)
-        Points to start from, besides ``start``.
-    restrict : None or "svm"
-        Section 3.3: samples that a support vector machine puts beyond ``restrict_threshold`` (1.0; the paper uses 1.1
-        on real data) are bound to u >= 1. Another problem, so its optimum is an upper bound only, and is labelled so.
-    restrict_further : float or None
-        Section 5.1: samples with SVM margin in (this, 1) are bound to u >= t as well.
-    svm : (W, b)
-        The support vector machine to restrict by; by default the one with the same penalty and C.
-    memory : float
-        Bytes of open nodes (default 2e9).
-    enough : callable (objective, bound) -> bool
-        Asked after every slice of time; the search ends as interrupted when it says True.
-    engine : "psilearn", "scip", "gurobi" or "highs"
-        Our own search, or a mixed-integer programme in an engine ("highs" for l1 penalties only; "gurobi" if it is
-        installed).
-    formulation : "tight" or "paper"
-        The programme an engine gets, see :mod:`psilearn.exact.two_class.formulations`.
+    Options of this solver only are in :class:`Settings`.
     """
-    reason = refuses(problem)
-    if reason:
-        raise ValueError(reason)
+    TAKES.check(problem)
+    settings = options.of(Settings)
     clock = Clock(options.time_limit)
     reduction = reduce(problem)
-    points = list(options.extra.get("incumbents", ()))
+    points = list(settings.incumbents)
     if start is not None:
         points.append((start.coef, start.intercept))
     scaled = [reduction.point(np.asarray(W), np.asarray(b)) for W, b in points]
     given = None
-    restrict = options.extra.get("restrict")
-    if restrict not in (None, "svm"):
-        raise ValueError(f"restrict must be None or 'svm', got {restrict!r}.")
-    if restrict == "svm":
-        given, machine = _restriction(problem, reduction, options)
+    if settings.restrict == "svm":
+        given, machine = _restriction(problem, reduction, settings)
         scaled.append(machine)
-    engine = options.extra.get("engine", "psilearn")
-    if engine == "psilearn":
+    if settings.engine == "psilearn":
         outcome = portfolio.search(reduction, problem.loss, options, clock, scaled, given)
     else:
-        outcome = _by_engine(engine, problem, reduction, options, scaled, given)
+        outcome = _by_engine(settings, problem, reduction, options, scaled, given)
     return make_result(problem, reduction, outcome, options, clock, given)
 
 
 def _by_engine(
-    engine: str,
+    settings: Settings,
     problem: Problem,
     reduction: Reduction,
     options: Options,
@@ -106,13 +72,13 @@ def _by_engine(
     """Solve a formulation in SCIP or HiGHS, then refit the continuous part with the regions fixed."""
     model = branch.make_model(reduction, problem.loss, given)
     best, scratch = branch.first_incumbent(model, points)
-    if options.extra.get("formulation", "tight") == "paper":
+    if settings.formulation == "paper":
         program = formulations.paper_program(reduction, problem.loss, forced=None if given is None else given == TOP)
     elif given is not None:
         raise ValueError("A restricted problem takes formulation='paper' or the engine 'psilearn'.")
     else:
         program = formulations.tight_program(reduction, problem.loss, branch.margin_bounds(model, best.value[0])[0])
-    answer = program.solve(engine, options.time_limit, options.gap_tol)
+    answer = program.solve(settings.engine, options.time_limit, options.gap_tol)
     v, b = program.point(answer)
     margins = model.a @ v + model.y * b + JUMP_TOLERANCE  # an engine's point may lie that far below the jump
     scratch.alpha[:] = 0.0
@@ -121,25 +87,24 @@ def _by_engine(
     bound = min(answer.bound + program.constant, float(best.value[0]))
     status = Status.OPTIMAL if answer.is_optimal else Status.TIME_LIMIT
     value = float(best.value[0])
-    return branch.Outcome(best.w, float(best.b[0]), alpha, value, bound, status, answer.iterations, engine)
+    return branch.Outcome(best.w, float(best.b[0]), alpha, value, bound, status, answer.iterations, settings.engine)
 
 
 def _restriction(
-    problem: Problem, reduction: Reduction, options: Options
+    problem: Problem, reduction: Reduction, settings: Settings
 ) -> tuple[NDArray[np.int8], tuple[NDArray[np.float64], float]]:
     """States that the support vector machine imposes, and that machine itself (it obeys them)."""
     model = branch.make_model(reduction, problem.loss)
-    if "svm" in options.extra:
-        W, b = options.extra["svm"]
+    if settings.svm is not None:
+        W, b = settings.svm
         v, intercept = reduction.point(np.asarray(W), np.asarray(b))
         margins = model.a @ v + model.y * intercept
     else:
         v, intercept, margins = branch.svm(model)
-    threshold = options.extra.get("restrict_threshold", 1.0) + RESTRICTION_TOLERANCE
+    threshold = settings.restrict_threshold + RESTRICTION_TOLERANCE
     given = np.where(margins > threshold, TOP, FREE).astype(np.int8)
-    further = options.extra.get("restrict_further")
-    if further is not None:
-        given[(given == FREE) & (margins > further) & (margins < 1.0)] = IN
+    if settings.restrict_further is not None:
+        given[(given == FREE) & (margins > settings.restrict_further) & (margins < 1.0)] = IN
     return given, (v, intercept)
 
 

@@ -24,6 +24,7 @@ from ..node.active_set_jit import Basis, Terms, make_basis, make_terms
 from ..node.ascent_jit import CUT_OFF, SOLVED
 from ..node.envelope_jit import FREE, GONE, IN
 from ..reduction import Reduction
+from ..settings import Settings
 from . import branching_jit as branching
 from . import tree_jit as tree
 
@@ -199,8 +200,8 @@ class InconsistentBoundError(ArithmeticError):
 class TreeSearch:
     """The branch and bound, to be run in slices of time.
 
-    ``most`` is a bound on the penalty of better solutions, if one is known. Extra options: ``memory``, bytes of open
-    nodes (default 2e9).
+    ``most`` is a bound on the penalty of better solutions, if one is known. See ``memory`` of
+    :class:`.search_settings.Settings`.
     """
 
     def __init__(
@@ -214,7 +215,7 @@ class TreeSearch:
         self.work, self.trial, self.counters = make_work(model), make_work(model), np.zeros(3, np.int64)
         self.history = branching.make_history(n)
         self.squeezed, self.proved = math.inf, 0.0
-        self.most_slots = max(4 * n, int(options.extra.get("memory", 2e9) / (25 * n + 32)))
+        self.most_slots = max(4 * n, int(options.of(Settings).memory / (25 * n + 32)))
         self.chunk = 1
 
     def _plant(self) -> None:

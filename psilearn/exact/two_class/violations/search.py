@@ -43,6 +43,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....core.solving import Clock, Options
+from ..settings import Settings
 from ..tree import tree_jit as tree
 from ..tree.search import InconsistentBoundError
 from . import search_jit as kernel
@@ -86,7 +87,8 @@ class ViolationSearch:
         self.model, self.best, self.options = model, best, options
         n, d = model.a.shape
         self.n, self.width, self.words, self.sets = n, d + 2, (n + 63) // 64, min(_MOST_SETS, n)
-        self.exclusive = bool(options.extra.get("exclusive", d > _PROPER_UP_TO))
+        settings = options.of(Settings)
+        self.exclusive = d > _PROPER_UP_TO if settings.exclusive is None else settings.exclusive
         self.price = model.cost * model.cap
         self.rng = np.random.default_rng(options.random_state)
         self.keys = self.rng.integers(0, 2**64, n, dtype=np.uint64)
@@ -98,7 +100,7 @@ class ViolationSearch:
         self.desk = Desk(np.zeros(self.words, np.uint64), *vectors, *members, np.zeros(d), np.zeros(n))
         self.seen, self.states = self._make_seen(1 << 12), self._make_states(1 << 10)
         slot_bytes = n + 4 * self.sets + 4 * self.width + 16 * self.words + 64
-        self.most_slots = max(4 * n, int(options.extra.get("memory", 2e9) / slot_bytes))
+        self.most_slots = max(4 * n, int(settings.memory / slot_bytes))
         self.chunk, self.highest, self.is_open, self.is_full = 64, 0.0, False, False
         self.ceiling = math.inf  # the incumbent value when the root was opened
         self.lifted = self._reference(np.zeros(n))
