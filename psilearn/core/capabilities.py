@@ -18,7 +18,7 @@ from .problem import Problem
 LOSS_TRAITS = {
     "convex": "convex losses",
     "truncated": "losses that are not convex (truncated ones)",
-    "slopes by class": "losses that differ by class",
+    "slopes by class": "losses that differ by class (it needs one loss for all classes)",
     "jump": "losses with jumps",
     "truncated elsewhere than 0": "losses truncated elsewhere than at margin 0",
     "no hinge": "losses without a hinge",
