@@ -13,9 +13,10 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import StratifiedKFold
 from sklearn.utils import check_X_y
 
+from ..core.extras import optional
 from ..estimators.margin import SVMClassifier, TruncatedHingeClassifier
 from ..estimators.path import regularization_path
-from .tables import shown
+from .words import shown
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -123,8 +124,7 @@ def find_label_issues(
         Wu, Robust Truncated-Hinge-Loss SVM, 2006, caps the loss of this one: it was not believed). ``attrs["fit"]`` is
         that fit, with its certificate, ``attrs["share"]`` the estimated share of wrong labels.
     """
-    import pandas as pd
-
+    pd = optional("pandas", "cli", "find_label_issues")
     X, y = check_X_y(X, y, dtype=np.float64)
     classes, codes = np.unique(y, return_inverse=True)
     if classes.size < 2:

@@ -12,7 +12,9 @@ from typing import IO, TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .tables import TableError, Understanding, read_table, shown, understand
+from .. import __version__
+from .tables import TableError, Understanding, read_table, understand
+from .words import shown
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -37,8 +39,19 @@ Drop = Annotated[list[str] | None, typer.Option(help="Column to leave out; may b
 Seed = Annotated[int, typer.Option(min=0, help="Seed of every random choice.")]
 
 
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"psilearn {__version__}")
+        raise typer.Exit
+
+
+Version = Annotated[
+    bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version and stop.")
+]
+
+
 @app.callback(invoke_without_command=True)
-def _commands(context: typer.Context) -> None:
+def _commands(context: typer.Context, version: Version = False) -> None:
     """Robust, sparse, abstaining classifiers that prove how good their fit is."""
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from .tables import TableError, listed, shown
+from .tables import TableError
+from .words import listed, shown
 
 #: Levels of a category that get a column of their own; the rest share "other".
 MAX_ONE_HOT = 20

@@ -8,7 +8,7 @@ from html import escape
 from importlib.resources import files
 from typing import Any
 
-from .tables import shown
+from .words import shown
 
 #: Nothing may be fetched, framed or sent; the styles and scripts are in the page itself.
 _POLICY = (

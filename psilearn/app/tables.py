@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import difflib
 import re
-import unicodedata
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from ._arff import arff_chunks
+from .words import listed, shown
 
 #: Cells that mean "missing" wherever they stand.
 MISSING = ["", "NA", "N/A", "NaN", "nan", "null", "NULL", "?"]
@@ -36,19 +36,6 @@ MIN_PER_CLASS = 4
 
 class TableError(ValueError):
     """The table cannot be used; the message is one sentence for the person who brought it."""
-
-
-def shown(value: Any, limit: int = 60) -> str:
-    """Return text that is safe to show: control and direction characters replaced, cut to ``limit`` characters."""
-    text = "".join("\N{REPLACEMENT CHARACTER}" if unicodedata.category(c) in {"Cc", "Cf", "Cs"} else c
-                   for c in str(value)[: 4 * limit])  # fmt: skip
-    return text if len(text) <= limit else text[: limit - 1] + "…"
-
-
-def listed(values: Sequence[Any], limit: int = 6) -> str:
-    """Return the first values in quotes, and how many more there are."""
-    head = ", ".join(f"'{shown(v, 40)}'" for v in list(values)[:limit])
-    return head if len(values) <= limit else f"{head} and {len(values) - limit} more"
 
 
 # -- reading ----------------------------------------------------------------------------------------------------------

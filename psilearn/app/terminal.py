@@ -16,7 +16,8 @@ from .audit import given_up
 from .compare.abstain import answers
 from .compare.job import Comparison, Outcome
 from .compare.summary import certified, flips_found, n_nonzero, n_support, verdict
-from .tables import Understanding, shown
+from .tables import Understanding
+from .words import shown
 
 if TYPE_CHECKING:
     import pandas as pd

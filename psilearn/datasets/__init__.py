@@ -1,7 +1,9 @@
 """Simulated designs with their exact Bayes rules, and loaders of the real data sets of the papers."""
 
+from typing import TYPE_CHECKING, Any
+
+from ..core.extras import optional
 from ._labels import Flip, flip_labels
-from ._sources import DataNotFoundError
 from .bayes import (
     BayesRule,
     bayes_beta_mixture,
@@ -26,26 +28,29 @@ from .generators import (
     make_t_mixture,
     make_triangles,
 )
-from .loaders import (
-    between_within_ratio,
-    list_datasets,
-    list_hardmargin,
-    list_monomial,
-    load_bcw,
-    load_breast_gravier,
-    load_clvheart,
-    load_colon,
-    load_dataset,
-    load_hardmargin,
-    load_huheart,
-    load_leukemia,
-    load_monomial,
-    load_sonar,
-    load_srbct,
-    load_thyroid,
-    load_vote,
-    load_wdbc,
-)
+
+if TYPE_CHECKING:
+    from ._sources import DataNotFoundError
+    from .loaders import (
+        between_within_ratio,
+        list_datasets,
+        list_hardmargin,
+        list_monomial,
+        load_bcw,
+        load_breast_gravier,
+        load_clvheart,
+        load_colon,
+        load_dataset,
+        load_hardmargin,
+        load_huheart,
+        load_leukemia,
+        load_monomial,
+        load_sonar,
+        load_srbct,
+        load_thyroid,
+        load_vote,
+        load_wdbc,
+    )
 
 __all__ = [
     "BayesRule",
@@ -90,3 +95,13 @@ __all__ = [
     "make_t_mixture",
     "make_triangles",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Import the loaders when first asked for: they read tables with pandas, which the generators do not need."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    optional("pandas", "cli", f"psilearn.datasets.{name}")
+    from . import loaders
+
+    return getattr(loaders, name)

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from ..core.extras import optional
 from ..core.losses import Loss
 from .path import Path, regularization_path
 
@@ -31,9 +32,7 @@ class _Display:
 
     def _axes(self, ax: Any) -> Any:
         if ax is None:
-            import matplotlib.pyplot as plt
-
-            _, ax = plt.subplots()
+            _, ax = optional("matplotlib.pyplot", "plots", "A picture").subplots()
         self.ax_, self.figure_ = ax, ax.figure
         return ax
 

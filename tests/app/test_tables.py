@@ -7,7 +7,8 @@ import pandas as pd
 import pytest
 
 from psilearn.app.encoding import TableEncoder
-from psilearn.app.tables import TableError, listed, read_chunks, read_table, shown, understand
+from psilearn.app.tables import TableError, read_chunks, read_table, understand
+from psilearn.app.words import listed, shown
 
 
 def table(n=40, **columns):

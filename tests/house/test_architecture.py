@@ -21,14 +21,15 @@ MAY_IMPORT = {
     "rules": {"core", "engines"},
     "evaluation": set(),
     "estimators": {"core", "rules", "solve", "evaluation"},
-    "datasets": set(),
+    "datasets": {"core"},
     "app": {"core", "engines", "exact", "rules", "solve", "evaluation", "estimators", "datasets", "__init__"},
     "__init__": {"core", "rules", "estimators", "evaluation", "datasets", "app"},
-    "__main__": {"app"},
+    "__main__": {"app", "core"},
 }
 #: The same for the rooms inside the largest ones, by their first folder or file.
 WITHIN = {
     "core": {
+        "extras": set(),
         "losses": set(),
         "penalties": set(),
         "duality": set(),

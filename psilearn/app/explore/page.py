@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ..compare.tuning import thin
 from ..pages import asset, data_script, page
-from ..tables import shown
+from ..words import shown
 
 #: More points than this make dragging slow and the picture crowded.
 MAX_POINTS = 160

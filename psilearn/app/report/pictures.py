@@ -18,7 +18,7 @@ from ..compare.abstain import answers, sureness
 from ..compare.job import Comparison
 from ..compare.tuning import thin
 from ..explore.page import as_plane
-from ..tables import shown
+from ..words import shown
 
 #: Rows used for pictures that need fits of their own.
 PICTURE_ROWS = 2000
