@@ -7,7 +7,7 @@ export OMP_NUM_THREADS ?= 1
 export OPENBLAS_NUM_THREADS ?= 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo test test-browser lint docs bench reproduce clean stale
+.PHONY: demo test test-browser lint docs bench reproduce clean
 
 $(VENV)/.base: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -55,8 +55,6 @@ bench: $(VENV)/.bench  ## print every speed ratio
 reproduce: $(VENV)/.base  ## regenerate the papers' tables and figures in a small, honest version
 	$(BIN)/psilearn reproduce --all --small
 
-clean: stale
-	rm -rf $(VENV) build docs/_build
-
-stale:  ## delete compiled kernels: numba does not notice changes in the files of the functions that a kernel calls
+clean:
 	find psilearn -name '*.nb[ic]' -delete
+	rm -rf $(VENV) build docs/_build

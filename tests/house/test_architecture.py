@@ -33,7 +33,8 @@ WITHIN = {
         "losses": set(),
         "penalties": set(),
         "duality": set(),
-        "_jit": {"_linking_jit"},
+        "_stamp": set(),
+        "_jit": {"_linking_jit", "_stamp"},
         "_linking_jit": set(),
         "spaces": {"_jit"},
         "problem": {"losses", "penalties", "spaces", "duality"},
@@ -118,7 +119,7 @@ def test_jit_files_import_numpy_and_numba_alone():
             package, last = target.split(".")[0], target.split(".")
             assert package in {"numpy", "numba", "psilearn"} or package in sys.stdlib_module_names, target
             if package == "psilearn":
-                assert any(part.endswith("_jit") for part in last), f"{'/'.join(parts)} imports {target}"
+                assert any(part.endswith(("_jit", "_stamp")) for part in last), f"{'/'.join(parts)} imports {target}"
 
 
 def test_no_solver_imports_a_solver():
