@@ -1,130 +1,279 @@
-"""Repair of dual multipliers: whatever comes in, what goes out is feasible, so weak duality gives a valid bound.
+"""Exact repair of dual multipliers: whatever comes in, what goes out is feasible in real arithmetic.
+
+The multipliers of the scores are written R = tilt + D. Every entry of D is a whole multiple of a power of two q, no
+more than 2^53 q in absolute value, so it is a float64 without rounding, and its sums are sums of integers, which Python
+takes exactly. The intercepts are free, so the columns of D must add up to zero; that is an equation between integers
+and is met exactly, not up to rounding. Putting a multiplier on the grid moves it by a rounding error of the largest
+one, and always inside its limits.
 
 Arrays in, arrays out; :meth:`.problem.Problem.dual_bound` states the dual these functions serve.
 """
 
 from __future__ import annotations
 
+import math
+from collections import deque
+from collections.abc import Callable
+from itertools import pairwise
+
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import linprog
+
+from .rounding import UNIT, difference_below, gamma, integer_sum, total_of
 
 Array = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+_BITS = 53  # of the largest multiplier on the grid: what a float64 holds
+_SMALLEST_EXPONENT = -1000  # of the quantum q; multipliers below 2^-1000 are dropped
+_LOST_BITS = 20  # a balance that leaves multipliers this much smaller than they came is repeated on a finer grid
 
 
-def repair_two_class(alpha: Array, signs: Array, upper: Array, target: float) -> Array | None:
-    """Clip to 0 <= alpha <= upper and shift so that sum_i signs_i alpha_i = target; None if that cannot be.
+def balanced_two_class(alpha: Array, signs: Array, upper: Array, tilt: Array | None) -> Array | None:
+    """Return D with sum_i D_i = 0 exactly and 0 <= signs_i (tilt_i + D_i) <= upper_i; None if no D is found.
 
-    The side with the surplus is scaled down first; only what is still missing is added to the other side.
+    ``alpha`` are the wished signs_i (tilt_i + D_i). The side with the surplus is lowered first, in proportion to what
+    it has; only what is still missing is added to the other side.
     """
-    alpha = np.clip(alpha, 0.0, upper)
-    rounding = 1e-15 * float(upper.sum())
-    for _ in range(3):  # the second and third pass only remove rounding errors of the first
-        surplus = float(signs @ alpha) - target
-        if abs(surplus) <= rounding:
-            return alpha
-        side = 1.0 if surplus > 0 else -1.0
-        total = 0.5 * (float(alpha.sum()) + side * (surplus + target))  # of the rich side, whose signs are ``side``
-        surplus = abs(surplus)
-        cut = min(surplus, total)
-        if cut > 0:
-            alpha *= np.where(signs == side, 1.0 - cut / total, 1.0)
-        missing = surplus - cut
-        if missing > 0:
-            poor = signs != side
-            room = upper[poor] - alpha[poor]
-            available = float(room.sum())
-            if missing > available + rounding:
-                return None
-            alpha[poor] += room * min(1.0, missing / max(available, missing))
-    return alpha
+    shift = np.zeros_like(alpha) if tilt is None else signs * tilt
+    wish = np.clip(np.nan_to_num(alpha), 0.0, upper) - shift
+    top = upper if tilt is None else difference_below(upper, shift)
+
+    def attempt(wish: Array, exponent: int) -> Integers | None:
+        low, high = _ceil(-shift, exponent), _floor(top, exponent)
+        if np.any(low > high):
+            return None
+        beta = np.clip(_nearest(wish, exponent), low, high)
+        surplus = integer_sum(beta[signs > 0]) - integer_sum(beta[signs < 0])
+        rich = signs > 0 if surplus > 0 else signs < 0
+        cut = min(abs(surplus), integer_sum(beta[rich]) - integer_sum(low[rich]))
+        beta[rich] -= _shares(beta[rich] - low[rich], cut)
+        missing = abs(surplus) - cut
+        if missing > integer_sum(high[~rich]) - integer_sum(beta[~rich]):
+            return None
+        beta[~rich] += _shares(high[~rich] - beta[~rich], missing)
+        return beta
+
+    beta = _on_grid(wish, 0, attempt)
+    return None if beta is None else signs * beta
 
 
-def repair_k_class(A: Array, y: NDArray[np.intp], upper: Array, target: Array) -> Array | None:
-    """Make A_ij >= 0 (j != y_i), sum_j A_ij <= upper_i, column sums of R(A) equal to ``target``; None if impossible.
+def balanced_k_class(A: Array, y: NDArray[np.intp], upper: Array, tilt: Array | None) -> Array | None:
+    """Return D with rows and columns that sum to zero exactly and tilt + D = R(A') for some feasible A'; or None.
 
-    R_{i y_i} = sum_j A_ij and R_ij = -A_ij. Raising A_ij moves weight from column j to column y_i, so the columns are
-    balanced by a cheapest flow in the graph of the classes, a linear programme in 2k(k-1) variables.
+    R_{i y_i} = sum_j A_ij and R_ij = -A_ij, with A_ij >= 0 (j != y_i) and sum_j A_ij <= upper_i. Raising A_ij moves
+    weight from column j to column y_i. The sums over the samples of a class describe all that can be reached, because
+    the sets {a >= 0, sum a <= u} add up to a set of the same kind; so the columns are balanced by augmenting paths in
+    the graph of the classes (:func:`_balanced_sums`), in integers. The rows of the tilt must sum to zero.
     """
-    k = target.size
-    rows = np.arange(A.shape[0])
-    A = np.maximum(A, 0.0)
-    A[rows, y] = 0.0
+    n, k = A.shape
+    own = y[:, None] == np.arange(k)
+    A = np.where(own, 0.0, np.maximum(np.nan_to_num(A, posinf=0.0), 0.0))
     total = A.sum(axis=1)
     A *= np.where(total > upper, upper / np.where(total > 0, total, 1.0), 1.0)[:, None]
-    members = [np.flatnonzero(y == a) for a in range(k)]
-    for _ in range(3):
-        surplus = _column_sums(A, y, k) - target
-        surplus -= surplus.mean()  # zero but for rounding, which the balancing programme would call infeasible
-        size = float(np.abs(surplus).sum())
-        if size <= 1e-14 * float(A.sum() + np.abs(target).sum()):  # the rounding of the sums themselves
-            return A
-        slack = np.maximum(upper - A.sum(axis=1), 0.0)
-        flow = _balancing_flow(A, slack, members, surplus / size, size)
-        if flow is None:
-            # A class whose samples are all at their upper end leaves no freedom; what is left may be rounding.
-            return A if size <= 1e-11 * float(upper.sum()) else None
-        lower, lift = flow
-        for a, rows_a in enumerate(members):
-            held = A[rows_a].sum(axis=0)
-            A[rows_a] *= 1.0 - np.minimum(lower[a] * size / np.where(held > 0, held, 1.0), 1.0)
-            room = float(slack[rows_a].sum())
-            if room > 0:
-                A[rows_a] += np.outer(slack[rows_a] / room, lift[a] * size)
-    return A
+    shift = np.zeros_like(A) if tilt is None else np.where(own, 0.0, tilt)  # -shift is the tilt's own A
+    top = upper if tilt is None else difference_below(upper, tilt[np.arange(n), y])
+    spare = 0 if tilt is None else math.ceil(math.log2(k))  # entries of both signs may be larger than their sum
+    limit = 1 << (_BITS - spare)
 
+    def attempt(wish: Array, exponent: int) -> Integers | None:
+        low, cap = np.maximum(_ceil(shift, exponent), -limit), _floor(top, exponent)
+        low[own] = 0
+        if np.any(low > limit) or np.any(low.sum(axis=1) > cap):
+            return None
+        G = np.maximum(_nearest(wish, exponent), low)
+        _fit_rows(G, low, cap)
+        return _with_balanced_columns(G, low, cap, y)
 
-def _column_sums(A: Array, y: NDArray[np.intp], k: int) -> Array:
-    return np.bincount(y, weights=A.sum(axis=1), minlength=k) - A.sum(axis=0)
-
-
-def _balancing_flow(
-    A: Array, slack: Array, members: list[NDArray[np.intp]], surplus: Array, size: float
-) -> tuple[Array, Array] | None:
-    """Cheapest (lower, lift), each (k, k), in units of ``size``, that removes the surplus of the columns."""
-    k = surplus.size
-    held = np.array([A[m].sum(axis=0) for m in members]) / size
-    room = np.minimum(
-        np.array([slack[m].sum() for m in members]) / size, 10.0 * k
-    )  # larger is unusable, and ill scaled
-    pairs = [(a, j) for a in range(k) for j in range(k) if a != j]
-    effect = np.zeros((k, len(pairs)))  # of lifting A_ij, i in class a, on the column sums
-    for p, (a, j) in enumerate(pairs):
-        effect[a, p], effect[j, p] = 1.0, -1.0
-    share = np.zeros((k, 2 * len(pairs)))
-    for p, (a, _) in enumerate(pairs):
-        share[a, len(pairs) + p] = 1.0
-    bounds = [(0.0, min(held[a, j], 10.0)) for a, j in pairs] + [(0.0, 10.0)] * len(pairs)
-    answer = linprog(
-        np.ones(2 * len(pairs)),
-        A_ub=share,
-        b_ub=room,
-        A_eq=np.hstack([-effect, effect]),
-        b_eq=surplus.mean() - surplus,  # sums to zero, up to rounding
-        bounds=bounds,
-        method="highs",
-    )
-    if answer.status != 0:
+    G = _on_grid(A + shift, spare, attempt)
+    if G is None:
         return None
-    lower, lift = np.zeros((k, k)), np.zeros((k, k))
-    for p, (a, j) in enumerate(pairs):
-        lower[a, j], lift[a, j] = answer.x[p], answer.x[len(pairs) + p]
-    return lower, lift
+    D = -G
+    D[own] = G.sum(axis=1)
+    return D
 
 
-def l1_shrinkage(V: Array, l1: Array) -> float:
-    """Largest theta in [0, 1] for which theta V is feasible for the conjugate of a pure l1 penalty.
+def _on_grid(wish: Array, spare: int, attempt: Callable[[Array, int], Integers | None]) -> Array | None:
+    """Call ``attempt`` with the exponent of a grid on which the largest row has 53 - spare bits, return its floats.
+
+    Balancing may leave multipliers far smaller than they came (weights that differ by twenty decades); then the wishes
+    are cut to that size and the grid is made finer, so that no digits are lost.
+    """
+    while True:
+        size = float(np.abs(wish).reshape(wish.shape[0], -1).sum(axis=1).max(initial=0.0))
+        exponent = max(math.frexp(size)[1] - (_BITS - spare), _SMALLEST_EXPONENT)
+        found = attempt(wish, exponent)
+        if found is None:
+            return None
+        left = int(np.abs(found).max(initial=0))
+        if size == 0.0 or left >= 1 << (_BITS - spare - _LOST_BITS) or exponent == _SMALLEST_EXPONENT:
+            return np.ldexp(found.astype(np.float64), exponent)
+        cut = math.ldexp(2.0 * max(left, 1), exponent)
+        wish = np.clip(wish, -cut, cut)
+
+
+def _floor(x: Array, exponent: int) -> Integers:
+    """Return floor(x / 2^exponent), at most 2^53."""
+    with np.errstate(over="ignore"):
+        return np.floor(np.ldexp(x, -exponent)).clip(-(2.0**62), 2.0**_BITS).astype(np.int64)
+
+
+def _nearest(x: Array, exponent: int) -> Integers:
+    """Return x / 2^exponent to the nearest integer, at most 2^53 in absolute value."""
+    with np.errstate(over="ignore"):
+        return np.rint(np.ldexp(x, -exponent)).clip(-(2.0**_BITS), 2.0**_BITS).astype(np.int64)
+
+
+def _ceil(x: Array, exponent: int) -> Integers:
+    """Return ceil(x / 2^exponent), at least -2^53."""
+    return -_floor(-x, exponent)
+
+
+def _shares(available: Integers, amount: int) -> Integers:
+    """Return integers between 0 and ``available`` that add up to ``amount``: in proportion, then from the largest."""
+    total = integer_sum(available)
+    assert 0 <= amount <= total, "more is asked than there is"
+    if amount == 0:
+        return np.zeros_like(available)
+    shares = np.minimum(np.floor(available * (amount / total)).astype(np.int64), available)
+    rest = amount - integer_sum(shares)
+    sign = 1 if rest > 0 else -1
+    room = available - shares if rest > 0 else shares.copy()
+    largest = int(room.argmax())  # enough, but for a few integers that are all small
+    order = [largest] if room[largest] >= abs(rest) else np.argsort(-room, kind="stable")
+    for i in order:
+        part = min(abs(rest), int(room[i]))
+        shares[i] += sign * part
+        rest -= sign * part
+        if rest == 0:
+            break
+    return shares
+
+
+def _fit_rows(G: Integers, low: Integers, cap: Integers) -> None:
+    """Lower entries of rows that sum to more than their cap, in place; the lowest entries fit."""
+    while True:
+        excess = G.sum(axis=1) - cap
+        rows = np.flatnonzero(excess > 0)
+        if rows.size == 0:
+            return
+        largest = (G[rows] - low[rows]).argmax(axis=1)
+        G[rows, largest] -= np.minimum(excess[rows], (G - low)[rows, largest])
+
+
+def _with_balanced_columns(G: Integers, low: Integers, cap: Integers, y: NDArray[np.intp]) -> Integers | None:
+    """Return entries near G, within the limits, whose signed columns sum to zero; None if there are none."""
+    k = G.shape[1]
+    members = [np.flatnonzero(y == a) for a in range(k)]
+    held = [[integer_sum(G[m, j] - low[m, j]) for j in range(k)] for m in members]
+    room = [integer_sum(cap[m] - G[m].sum(axis=1)) for m in members]
+    rows = [integer_sum(G[m].sum(axis=1)) for m in members]
+    surplus = [rows[j] - integer_sum(G[:, j]) for j in range(k)]
+    wanted = _balanced_sums([row.copy() for row in held], room, surplus)
+    if wanted is None:
+        return None
+    for a, m in enumerate(members):
+        for j in range(k):
+            if wanted[a][j] < held[a][j]:
+                G[m, j] -= _shares(G[m, j] - low[m, j], held[a][j] - wanted[a][j])
+        for j in range(k):
+            if wanted[a][j] > held[a][j]:
+                G[m, j] += _shares(cap[m] - G[m].sum(axis=1), wanted[a][j] - held[a][j])
+    return G
+
+
+def _balanced_sums(held: list[list[int]], room: list[int], surplus: list[int]) -> list[list[int]] | None:
+    """Return the sums of A over the samples of class a (row) and rivals j (column) that balance the columns, or None.
+
+    Weight goes from column c to column b by lowering A_cb, by raising A_bc while class b has room, or by exchanging
+    A_ab for A_ac in a third class. Shortest augmenting paths, as for the largest flow; all numbers are integers.
+    """
+    k = len(surplus)
+    while any(surplus):
+        path = _augmenting_path(held, room, surplus)
+        if path is None:
+            return None
+        moves = [_widest_move(held, room, c, b, k) for c, b in pairwise(path)]
+        amount = min(surplus[path[0]], -surplus[path[-1]], *(width for width, _ in moves))
+        surplus[path[0]] -= amount
+        surplus[path[-1]] += amount
+        for (_, via), c, b in zip(moves, path, path[1:]):
+            if via == c:
+                held[c][b] -= amount
+                room[c] += amount
+            elif via == b:
+                held[b][c] += amount
+                room[b] -= amount
+            else:
+                held[via][b] -= amount
+                held[via][c] += amount
+    return held
+
+
+def _widest_move(held: list[list[int]], room: list[int], c: int, b: int, k: int) -> tuple[int, int]:
+    """Return (capacity, class whose multipliers change) of the widest way to move weight from column c to column b."""
+    ways = [(held[c][b], c), (room[b], b), *((held[a][b], a) for a in range(k) if a not in (b, c))]
+    return max(ways, key=lambda way: way[0])
+
+
+def _augmenting_path(held: list[list[int]], room: list[int], surplus: list[int]) -> list[int] | None:
+    """Return a shortest path of classes from a column with too much to one with too little."""
+    k = len(surplus)
+    parent = {c: -1 for c in range(k) if surplus[c] > 0}
+    queue = deque(parent)
+    while queue:
+        c = queue.popleft()
+        if surplus[c] < 0:
+            path = [c]
+            while parent[path[-1]] >= 0:
+                path.append(parent[path[-1]])
+            return path[::-1]
+        for b in range(k):
+            if b not in parent and _widest_move(held, room, c, b, k)[0] > 0:
+                parent[b] = c
+                queue.append(b)
+    return None
+
+
+def gain_below(alpha: Array, prices: Array, breakpoints: Array) -> tuple[float, float]:
+    """Return sum_i max{sum_k t_k a_ik : sum_k a_ik = alpha_i, 0 <= a_ik <= price_ik}, and a bound on its error.
+
+    ``breakpoints`` t_k fall; the first hinges fill first. Prices that are too small only lower the maximum. Filling
+    rounds once per hinge, and a product and a sum follow: with K hinges at most (2 K + 2) u max |t_k| alpha_i.
+    """
+    rest = alpha.copy()
+    gain = np.zeros_like(rest)
+    for k, t in enumerate(breakpoints):
+        part = np.minimum(rest, prices[:, k])
+        rest -= part
+        gain += t * part
+    total, error = total_of(gain)
+    steepest = float(np.abs(breakpoints).max(initial=0.0))
+    size = float(np.abs(alpha).sum()) * (1.0 + gamma(alpha.size))
+    return total, error + gamma(2 * breakpoints.size + 4) * steepest * size
+
+
+def l1_shrinkage(V: Array, radius: Array, l1: Array, met: NDArray[np.bool_] | None = None) -> float:
+    """Return theta in [0, 1] such that theta V' is feasible for the conjugate of a pure l1 penalty, |V' - V| <= radius.
 
     One row: |theta v_d| <= l1_d. Several rows that may share a shift nu (functions sum to zero):
-    theta (v_jd - v_hd) <= l1_jd + l1_hd for all pairs j, h.
+    theta (v_jd - v_hd) <= l1_jd + l1_hd for all pairs j, h. Entries ``met`` are zero, or equal within their column, and
+    ask for nothing among themselves. Quotients are taken 8 units in the last place to the safe
+    side, more than their three or four roundings can make.
     """
-    with np.errstate(divide="ignore", invalid="ignore"):
+    safe = 1.0 - 8.0 * UNIT
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         if V.shape[0] == 1:
-            ratio = np.where(V != 0, l1 / np.abs(V), np.inf)
+            size = np.abs(V) + radius
+            size = size if met is None else np.where(met, 0.0, size)
+            ratio = np.where(size > 0, safe * l1 / size, np.inf)
             return float(min(1.0, ratio.min(initial=np.inf)))
         theta = 1.0
         for j in range(V.shape[0]):
-            spread = V[j] - V
-            ratio = np.where(spread > 0, (l1[j] + l1) / spread, np.inf)
+            spread = (V[j] - V) + (radius[j] + radius) + 4.0 * UNIT * (np.abs(V[j]) + np.abs(V))
+            spread[j] = 0.0
+            if met is not None:
+                spread[met & met[j]] = 0.0
+            ratio = np.where(spread > 0, safe * (l1[j] + l1) / spread, np.inf)
             theta = min(theta, float(ratio.min(initial=np.inf)))
     return theta

@@ -7,6 +7,8 @@ from dataclasses import dataclass, fields, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from .rounding import UNIT, total_above
+
 
 @dataclass(frozen=True, eq=False)
 class Penalty:
@@ -103,18 +105,20 @@ class Penalty:
         slope = np.where(w <= l1, l1, np.maximum(self.scad * l1 - w, 0.0) / (self.scad - 1.0))
         return replace(self, l1=slope, scad=0.0), float(np.sum(self._folded(w, l1) - slope * w))
 
-    def conjugate(self, V: NDArray[np.float64]) -> float:
-        """Evaluate P*(V) = sup_W <V, W> - P(W) for convex P in Euclidean coordinates.
+    def conjugate(self, V: NDArray[np.float64], radius: NDArray[np.float64] | float = 0.0) -> float:
+        """Return an upper bound, tight but for rounding, on P*(V') = sup_W <V', W> - P(W) for all |V' - V| <= radius.
 
-        For more than one row the supremum is over rows that sum to zero, so P*(V) = min_nu sum_j P_j*(v_j - nu); the
-        shift nu minimises over each column separately. Any nu gives an upper bound, so a numerically found one is safe.
+        For convex P in Euclidean coordinates. For more than one row the supremum is over rows that sum to zero, so
+        P*(V) = min_nu sum_j P_j*(v_j - nu); the shift nu minimises over each column separately. Any nu gives an upper
+        bound, so a numerically found one is safe. Every step is rounded up: 8 u covers its three roundings.
         """
         l1 = self.l1_array(V.shape)
+        up = 1.0 + 8.0 * UNIT
         if V.shape[0] > 1:
             V = V - _best_shift(V, l1)
-        excess = np.maximum(np.abs(V) - l1, 0.0)
+        excess = np.maximum((np.abs(V) + radius) * up - l1, 0.0) * up
         if self.l2 > 0:
-            return float(np.sum(excess**2) / (2.0 * self.l2))
+            return total_above(excess**2 * up) / (2.0 * self.l2) * up
         return 0.0 if float(excess.max(initial=0.0)) == 0.0 else np.inf
 
 

@@ -56,10 +56,10 @@ class Verification(NamedTuple):
 
 
 def relative_gap(objective: float, bound: float) -> float:
-    """Return (objective - bound) / max(|objective|, eps), inf without a bound."""
+    """Return (objective - bound) / max(|objective|, eps), inf without a bound; negative would mean a false bound."""
     if not math.isfinite(bound):
         return math.inf
-    return max(0.0, objective - bound) / max(abs(objective), float(np.finfo(float).eps))
+    return (objective - bound) / max(abs(objective), float(np.finfo(float).eps))
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from .problem import Problem
+from .problem import Problem, Proof
 from .result import Certificate, Claim, Result, Status, Step
 from .spaces import LinearSpace
 
@@ -127,10 +127,12 @@ def convex_result(
     ``R`` (n, m) are the multipliers of the scores. The status is OPTIMAL iff the recomputed gap is within ``tol``;
     otherwise it is ``status``, or STALLED if none is given.
     """
-    R = problem.repaired_multipliers(R) if R is not None else None
+    proof = problem.proof(R) if R is not None else None
     objective = problem.value(W, b)
-    bound = problem.bound_of(R) if R is not None else -math.inf
-    return _result(Answer(W, b, R, clock, n_iter, status, extra), objective, bound, options)
+    if proof is not None and proof.bound > objective:  # digits are lost, most often to an intercept that runs away
+        b = problem.inner_intercept(W, b)
+        objective = problem.value(W, b)
+    return _result(problem, Answer(W, b, R, clock, n_iter, status, extra), objective, proof, options)
 
 
 def convex_results(problems: Sequence[Problem], answers: Sequence[Answer], options: Options) -> list[Result]:
@@ -140,26 +142,45 @@ def convex_results(problems: Sequence[Problem], answers: Sequence[Answer], optio
     """
     space = problems[0].space
     assert isinstance(space, LinearSpace)
-    balanced = [p.balanced_multipliers(a.R) for p, a in zip(problems, answers) if a.R is not None]
-    feasible = [R for R in balanced if R is not None]
+    steps = [p.balanced_step(a.R) for p, a in zip(problems, answers) if a.R is not None]
+    feasible = [D for D in steps if D is not None]
     assert len(feasible) == len(problems), "without a tilt all multipliers can be balanced"
-    sums = space.combine(np.vstack([R.T for R in feasible]).T)
+    sums, radii = space.balanced_sums(np.vstack([D.T for D in feasible]).T)
     scores = space.scores_by_function(np.vstack([a.W for a in answers]), np.concatenate([a.b for a in answers]))
     results, row = [], 0
-    for problem, answer, R in zip(problems, answers, feasible):
+    for problem, answer, D in zip(problems, answers, feasible):
         mine = slice(row, row + problem.n_functions)
         row = mine.stop
-        if problem.penalty.l2 == 0:
-            R = problem.shrunk(R, sums[mine])
-        objective, bound = problem.value_of_scores(answer.W, scores[mine].T), problem.bound_of(R, sums[mine])
-        results.append(_result(answer._replace(R=R), objective, bound, options))
+        objective = problem.value_of_scores(answer.W, scores[mine].T)
+        proof = problem.proof_of_sums(D, sums[mine], radii[mine])
+        results.append(_result(problem, answer, objective, proof, options))
     return results
 
 
-def _result(answer: Answer, objective: float, bound: float, options: Options) -> Result:
-    W, b, R, clock, n_iter, status, extra = answer
+class InconsistentBound(ArithmeticError):
+    """A lower bound lies above the objective by more than rounding explains: one of them is wrong."""
+
+
+def _result(problem: Problem, answer: Answer, objective: float, proof: Proof | None, options: Options) -> Result:
+    W, b, _, clock, n_iter, status, extra = answer
+    bound, R = (-math.inf, None) if proof is None else proof
+    if bound > objective:  # the bound is proved, so the objective has been rounded down
+        bound = _consistent(problem, answer, objective, bound)
     clock.note(objective, bound)
     certificate = Certificate(Claim.CONVEX, objective, bound, rechecked=True, evidence=R)
     done = certificate.gap <= options.tol
     final = Status.OPTIMAL if done else (status or Status.STALLED)
     return Result(W, b, objective, bound, final, certificate, n_iter, tuple(clock.history), R, dict(extra))
+
+
+def _consistent(problem: Problem, answer: Answer, objective: float, bound: float) -> float:
+    """Return the objective in place of a bound above it, if rounding of the objective explains that.
+
+    With a Gram matrix that is not quite positive semidefinite nothing is proved; elsewhere it is an error of ours.
+    """
+    error = problem.value_error(answer.W, answer.b)
+    if bound - objective <= error:
+        return objective
+    if problem.is_kernel:
+        return -math.inf
+    raise InconsistentBound(f"bound {bound!r} above objective {objective!r}, whose error is at most {error:.2g}")

@@ -10,6 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from ..rounding import gamma
 from .kernel import KernelSpace
 
 Samples = Any  # ndarray or CSR matrix
@@ -60,7 +61,26 @@ class Kernel:
         self._fill(K, X, X)
         if callable(self.kind) or self.kind == "sigmoid":
             K = _checked_gram(K)
-        return KernelSpace(K, self.known_psd)
+        return KernelSpace(K, self.known_psd, self._entry_error(X, K.dtype))
+
+    def _entry_error(self, X: Samples, dtype: Any) -> float:
+        """Return e such that |K_ij - k(x_i, x_j)| <= e sqrt(K_ii K_jj) but for a factor 1 + O(u), for a known kernel.
+
+        With d features <x, z> errs by gamma_d |x| |z|. For gamma, coef0 >= 0 the base of "poly" is at most
+        sqrt(base_ii base_jj) by Cauchy's inequality, errs by (d + 4) u of that, and the power multiplies relative
+        errors by the degree. The squared distance of "rbf" errs by (2 d + 8) u (|x|^2 + |z|^2), and exp(-t), t >= 0,
+        is 1-Lipschitz. Powers and exponentials are taken to be good to 4 units in the last place. What is not known to
+        be positive semidefinite is data as it stands.
+        """
+        if not self.known_psd:
+            return 0.0
+        roundings = X.shape[1] + 8.0
+        if self.kind == "poly":
+            roundings *= max(float(self.degree), 1.0)
+        if self.kind == "rbf":
+            X = _centred(_as_float(X), _as_float(X))[0]
+            roundings = 8.0 + self.gamma * (2.0 * X.shape[1] + 8.0) * 2.0 * float(_squared_norms(X).max(initial=0.0))
+        return gamma(roundings + 8.0) + (0.0 if dtype == np.float64 else 2.0**-23)
 
     def scores(self, X: Samples, support: Samples, coef: NDArray, intercept: NDArray) -> NDArray[np.float64]:
         """Return f_j(x) = sum_i coef_ji K(support_i, x) + b_j as an (n, m) array, without the whole kernel matrix.
@@ -82,6 +102,8 @@ class Kernel:
             out[:] = self.kind(X, Z)
             return
         X, Z = _as_float(X), _as_float(Z)
+        if self.kind == "rbf":
+            X, Z = _centred(X, Z)
         Zt = sp.csr_matrix(Z.T) if sp.issparse(Z) else np.ascontiguousarray(Z.T)
         norms = _squared_norms(Z)
         for rows in _blocks(X.shape[0], Z.shape[0]):
@@ -117,8 +139,19 @@ def scale_of(gamma: float | str, X: Samples, weights: NDArray[np.float64] | None
         raise ValueError(f'gamma must be "scale", "auto" or a number, got {gamma!r}.')
     rows = np.asarray(X.sum(axis=1, dtype=np.float64)).ravel() / X.shape[1]
     mean = np.average(rows, weights=weights)
-    variance = np.average(_squared_norms(X) / X.shape[1], weights=weights) - mean**2
+    if sp.issparse(X):
+        variance = np.average(_squared_norms(X) / X.shape[1], weights=weights) - mean**2
+    else:  # deviations first: the difference of squares would cancel far from zero
+        variance = np.average(_squared_norms(_as_float(X) - mean) / X.shape[1], weights=weights)
     return 1.0 / (X.shape[1] * float(variance)) if variance > 1e-15 * mean**2 else 1.0
+
+
+def _centred(X: Samples, Z: Samples) -> tuple[Samples, Samples]:
+    """Return both less the mean of Z: ||x - z||^2 = x'x + z'z - 2 x'z would cancel far from zero. Sparse data stay."""
+    if sp.issparse(X) or sp.issparse(Z) or Z.shape[0] == 0:
+        return X, Z
+    centre = Z.mean(axis=0)
+    return X - centre, Z - centre
 
 
 def _gaussian(block: NDArray, x2: NDArray, z2: NDArray, gamma: float) -> None:

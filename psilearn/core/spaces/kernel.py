@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cholesky
+
+from ..rounding import TINY, UNIT, chunk_roundings, chunk_rows, gamma, product_error, total_of
+from .sharp import sharp_product
 
 _CHUNK = 1 << 22  # entries of a float32 Gram matrix promoted to float64 at a time
 #: Samples up to which K is checked: a Cholesky factor of 12,000 takes 1.2 GB and about 20 seconds of one core.
@@ -26,10 +30,14 @@ class KernelSpace:
         Symmetric, float64 or float32 (half the memory; all sums are still taken in float64).
     known_psd : bool
         True if K is positive semidefinite by construction (linear, rbf, ...), so that nobody has to check.
+    entry_error : float
+        The matrix that is meant differs from K by at most ``entry_error`` sqrt(K_ii K_ll) in entry (i, l): the rounding
+        of a kernel function. 0 if K itself is the data.
     """
 
     K: NDArray
     known_psd: bool = False
+    entry_error: float = 0.0
     _last: dict[str, NDArray] = field(default_factory=dict, init=False, repr=False)
 
     @property
@@ -56,6 +64,51 @@ class KernelSpace:
     def inner(self, W: NDArray[np.float64], V: NDArray[np.float64]) -> float:
         """Inner product sum_j v_j' K w_j."""
         return float(np.sum(W * self._product(V)))
+
+    def quadratic(self, D: NDArray[np.float64]) -> tuple[float, float]:
+        """Return Q near sum_j d_j' K d_j over the columns d_j of D, and a bound on its error.
+
+        |K_il| is at most the largest entry of row i and of row l, hence at most the root of their product s_i^2 s_l^2,
+        and the sums, taken by chunks of rows, err by gamma (sum_i |d_i| s_i)^2 (:mod:`psilearn.core.rounding`).
+        """
+        V = np.ascontiguousarray(D.T)
+        used = np.flatnonzero(V.any(axis=0))
+        product = self._rows_product(V[:, used], used, chunk_rows(self.n))
+        total, error = total_of(V * product)
+        reach = float(np.sum((np.abs(V) @ self.row_reach) ** 2)) * (1.0 + gamma(self.n + D.shape[1] + 8))
+        underflow = self.n * TINY * (1.0 + float(np.abs(V).sum()))
+        return total, error + (gamma(chunk_roundings(self.n) + 8) + self.entry_error) * reach + underflow
+
+    def sharp_quadratic(self, D: NDArray[np.float64]) -> tuple[float, float]:
+        """Do what :meth:`quadratic` does with an error of some 2^-64 (sum_i |d_i| s_i)^2."""
+        used = np.flatnonzero(D.any(axis=1))
+        found = sharp_product(D[used], self.K, used, self.row_reach**2 * (1.0 + 4.0 * UNIT))
+        if found is None:
+            return self.quadratic(D)
+        high, low, radius = found
+        V = np.ascontiguousarray(D.T)
+        product = V * high
+        terms = np.concatenate([product.ravel(), product_error(V, high, product).ravel(), (V * low).ravel()])
+        error = float(np.sum(np.abs(V) * (radius + 2.0 * UNIT * np.abs(low))))
+        error = (error + self.entry_error * float(np.sum((np.abs(V) @ self.row_reach) ** 2))) * (
+            1.0 + gamma(V.size + 8)
+        )
+        total = math.fsum(terms.tolist())
+        return total, error * (1.0 + gamma(V.size + 8)) + UNIT * abs(total) + self.n * TINY
+
+    def norm_size(self, W: NDArray[np.float64]) -> float:
+        """Return an upper bound on the sum of the absolute values of the terms of ||W||^2, times four for _product."""
+        return 4.0 * float(np.sum((np.abs(W) @ self.row_reach) ** 2))
+
+    @cached_property
+    def row_reach(self) -> NDArray[np.float64]:
+        """The root of the largest absolute value of every row of K, rounded up."""
+        return np.nextafter(np.sqrt(np.abs(self.K).max(axis=1, initial=0.0).astype(np.float64)), np.inf)
+
+    def score_error(self, W: NDArray[np.float64], b: NDArray[np.float64]) -> float:
+        """Return a bound on the rounding errors of all :meth:`scores` of these coefficients."""
+        size = float((np.abs(W) @ self.row_reach).max(initial=0.0)) * float(self.row_reach.max(initial=0.0))
+        return 4.0 * (gamma(self.n + 8) + self.entry_error) * (size + float(np.abs(b).max(initial=0.0))) + self.n * TINY
 
     @cached_property
     def squared_norms(self) -> NDArray[np.float64]:
@@ -96,7 +149,7 @@ class KernelSpace:
 
     def subset(self, rows: NDArray[np.intp]) -> KernelSpace:
         """Return the space of some of the samples."""
-        return KernelSpace(np.ascontiguousarray(self.K[np.ix_(rows, rows)]), self.known_psd)
+        return KernelSpace(np.ascontiguousarray(self.K[np.ix_(rows, rows)]), self.known_psd, self.entry_error)
 
     def _product(self, W: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return K V for every row of W, an (m, n) array that must not be written to."""
@@ -105,26 +158,30 @@ class KernelSpace:
             changed = np.flatnonzero(np.any(last_W != W, axis=0))
             if changed.size == 0:
                 return last_product
-            if changed.size <= self.n // 4:
-                step = W[:, changed] - last_W[:, changed]
-                return self._remember(W, last_product + self._rows_product(step, changed))
+            step = W[:, changed] - last_W[:, changed]
+            moved = self._last["moved"] + np.abs(step).sum(axis=1)
+            # Steps together no longer than the coefficients: then their rounding errors are no larger either.
+            if changed.size <= self.n // 4 and np.all(moved <= np.abs(W).sum(axis=1)):
+                return self._remember(W, last_product + self._rows_product(step, changed), moved)
         used = np.flatnonzero(np.any(W != 0, axis=0))
-        return self._remember(W, self._rows_product(W[:, used], used))
+        return self._remember(W, self._rows_product(W[:, used], used), np.zeros(W.shape[0]))
 
-    def _rows_product(self, V: NDArray[np.float64], rows: NDArray[np.intp]) -> NDArray[np.float64]:
-        """Return V @ K[rows], by blocks of rows where a selection or a promotion would need a copy of K."""
-        if rows.size == self.n and self.K.dtype == np.float64:
+    def _rows_product(self, V: NDArray[np.float64], rows: NDArray[np.intp], step: int = 0) -> NDArray[np.float64]:
+        """Return V @ K[rows], by blocks of rows where asked, or where a selection or a promotion would copy K."""
+        if rows.size == self.n and self.K.dtype == np.float64 and not step:
             return V @ self.K
         out = np.zeros((V.shape[0], self.n))
-        step = max(1, _CHUNK // max(1, self.n))
+        step = step or max(1, _CHUNK // max(1, self.n))
         for start in range(0, rows.size, step):
             part = slice(start, start + step)
             out += V[:, part] @ self.K[rows[part]].astype(np.float64, copy=False)
         return out
 
-    def _remember(self, W: NDArray[np.float64], product: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _remember(
+        self, W: NDArray[np.float64], product: NDArray[np.float64], moved: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
         product.setflags(write=False)
-        self._last.update(W=W.copy(), KW=product)
+        self._last.update(W=W.copy(), KW=product, moved=moved)
         return product
 
 

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
+
+from ..rounding import TINY, UNIT, chunk_roundings, chunk_rows, gamma
+from .sharp import sharp_product
 
 _CHUNK = 1 << 22  # entries of float32 data promoted to float64 at a time
 _WIDE = 64  # entries of a row from which columns of zero coefficients are left out
@@ -82,6 +86,60 @@ class LinearSpace:
             out += R[rows].T @ self.X[rows].astype(np.float64)
         return out
 
+    def balanced_sums(self, D: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return V near sum_i D_ij x_i and a radius with |sum_i D_ij x_i - V_j| <= radius_j, both (m, dim).
+
+        The columns of D must add up to zero exactly. Then sum_i D_ij x_i = sum_i D_ij (x_i - c) for every c, and no
+        centre is added back. A rounded sum of n terms errs by gamma_n sum_i |D_ij| |x_il|
+        (:mod:`psilearn.core.rounding`).
+        Dense rows are added by chunks, with about 2 sqrt(n) roundings on the way of a term; sum_i |D_ij| |x_il| is
+        bounded by the norms of column j and column l, or the sum of the one and the largest of the other. The sum over
+        a sparse column is bounded as it is.
+        """
+        if self.is_sparse:
+            rows: Any = self.X
+            V = np.ascontiguousarray(np.asarray(rows.T @ D).T)
+            sizes = sp.csr_matrix((np.abs(rows.data), rows.indices, rows.indptr), shape=rows.shape)
+            reach = np.ascontiguousarray(np.asarray(sizes.T @ np.abs(D)).T)
+            steps = np.bincount(rows.indices, minlength=self.dim) + 8.0
+            # |D|'|X| is itself a rounded sum: 8 more roundings than terms cover it and the products below.
+            return V, 2.0 * steps * np.finfo(float).eps * reach + steps * TINY
+        X = self.X if self._centred is None else self._centred[0]  # x - c is rounded once more
+        V = np.zeros((D.shape[1], self.dim))
+        step = chunk_rows(self.n)
+        for first in range(0, self.n, step):
+            part = slice(first, first + step)
+            V += D[part].T @ X[part].astype(np.float64, copy=False)
+        peaks, norms = self._column_sizes
+        reach = np.minimum(
+            np.outer(np.abs(D).sum(axis=0), peaks), np.outer(np.sqrt(np.einsum("ij,ij->j", D, D)), norms)
+        )
+        return V, gamma(chunk_roundings(self.n) + 8) * (1.0 + 2.0 * gamma(self.n + 8)) * reach + self.n * TINY
+
+    def sharp_sums(self, D: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Do what :meth:`balanced_sums` does with a radius of 2^-64 sum_i |D_ij| max_i |x_il| and V's own rounding."""
+        found = sharp_product(D, self.X, None, self.column_peaks)
+        if found is None:
+            return self.balanced_sums(D)
+        high, low, radius = found
+        V = high + low
+        return V, radius + UNIT * np.abs(V)
+
+    @cached_property
+    def _column_sizes(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Largest absolute value and Euclidean norm of every dense column, less the centre if there is one."""
+        if self._centred is None:
+            return self.column_peaks, np.sqrt(np.einsum("ij,ij->j", self.X, self.X, dtype=np.float64))
+        X = self._centred[0]
+        return np.abs(X).max(axis=0, initial=0.0), np.sqrt(np.einsum("ij,ij->j", X, X))
+
+    def score_error(self, W: NDArray[np.float64], b: NDArray[np.float64]) -> float:
+        """Return a bound on the rounding errors of all :meth:`scores` of these coefficients."""
+        size = np.abs(W) @ self.column_peaks + np.abs(b)
+        if self._centred is not None:  # x - c and <w, c> + b are rounded, too
+            size += np.abs(W) @ (self._column_sizes[0] + np.abs(self._centred[1]))
+        return 2.0 * gamma(self.dim + 8) * float(size.max(initial=0.0)) + self.dim * TINY
+
     @cached_property
     def _centred(self) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
         """The samples less a centre, and that centre, where features lie so far from zero that <w, x> + b would cancel.
@@ -108,6 +166,10 @@ class LinearSpace:
     def inner(self, W: NDArray[np.float64], V: NDArray[np.float64]) -> float:
         """Inner product of two sets of functions, intercepts left out."""
         return float(np.sum(W * V))
+
+    def norm_size(self, W: NDArray[np.float64]) -> float:
+        """Return the sum of the absolute values of the terms of ||W||^2."""
+        return float(np.sum(W * W))
 
     @cached_property
     def squared_norms(self) -> NDArray[np.float64]:
@@ -149,6 +211,10 @@ class LinearSpace:
         """For dim > n: the samples in coordinates of their own span, and the basis Q (dim, n) with X = rotated.X Q'."""
         Q, upper = np.linalg.qr(_dense(self.X).T.astype(np.float64, copy=False))
         return LinearSpace(np.ascontiguousarray(upper.T)), Q
+
+    def rows(self, samples: NDArray[np.intp]) -> NDArray[np.float64]:
+        """Return some samples as a dense array."""
+        return _dense(self.X[samples]).astype(np.float64, copy=False)
 
     def subset(self, rows: NDArray[np.intp]) -> LinearSpace:
         """Return the space of some of the samples."""
