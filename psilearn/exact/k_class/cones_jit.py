@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from ...core._jit import inner, kernel
 from ..inverse_jit import invert
 from .hinge_qp_jit import solve_hinge_qp
+from .relaxation_jit import objective, product, steepest
 
 #: Cells that cannot be discarded are bounded to this fraction of what is missing.
 EASE = 0.1
@@ -80,28 +81,15 @@ def frame(V, q, side, budget, edges, B):
 
 
 @inner
-def _tangent_from(low, kinks, slopes, cap):
-    """Steepest line from (low, cap) to the graph of g: returns (value at 0, steepness)."""
-    best = 0.0
-    for m in range(kinks.size):
-        g = 0.0
-        for h in range(m):
-            g += slopes[h] * (kinks[h] - kinks[m])
-        if g < cap and kinks[m] > low:
-            best = max(best, (cap - g) / (kinks[m] - low))
-    return cap + best * low, best
-
-
-@inner
-def relax(V, rows, cost, kinks, slopes, cap, floor, hinge_rows, hinge_cost, H, above, first, c):
+def relax(V, data, floor, H, above, first, c):
     """Relax the losses in a cell: returns (number of rows, number of groups, constant).
 
     Sample or hinge g pays c_g (max_r H[r]'lambda)_+ over its rows r = first[g] .. first[g + 1] - 1; ``constant`` is
     what the samples pay that are at the cap in the whole cell. ``above`` receives the margins of the rows at the
     vertices; ``floor`` are least margins known from elsewhere.
     """
-    n, R, p = rows.shape
-    K = kinks.size
+    n, R, p = data.rows.shape
+    K = data.breakpoints.size
     constant, g, x = 0.0, 0, 0
     first[0] = 0
     for i in range(n):
@@ -110,45 +98,42 @@ def relax(V, rows, cost, kinks, slopes, cap, floor, hinge_rows, hinge_cost, H, a
             u = above[x]
             low, high, size = np.inf, -np.inf, 0.0
             for j in range(p + 1):
-                u[j] = 0.0
-                for l in range(p):
-                    u[j] += rows[i, r, l] * V[j, l]
+                u[j] = product(data.rows[i, r], V[j])
                 low, high, size = min(low, u[j]), max(high, u[j]), max(size, abs(u[j]))
             tiny = 1e-12 * (1.0 + size)
             if high <= tiny:
                 is_capped = True
                 break
             low = max(low - tiny, floor[i])
-            if low >= kinks[0]:
+            if low >= data.breakpoints[0]:
                 continue
             is_believed = low >= -2.0 * tiny
             value, steep = 0.0, 0.0
             for m in range(K if is_believed else K + 1):
                 if m < K:
-                    value += slopes[m] * kinks[m]
-                    steep += slopes[m]
+                    value += data.slopes[m] * data.breakpoints[m]
+                    steep += data.slopes[m]
                 else:
-                    value, steep = _tangent_from(low, kinks, slopes, cap)
+                    steep = max(steepest(low, np.inf, data)[1], 0.0)
+                    value = data.cap + steep * low
                 for j in range(p + 1):
                     line = value - steep * u[j]
-                    H[x, j] = line if is_believed or m == K else min(cap, line)
+                    H[x, j] = line if is_believed or m == K else min(data.cap, line)
                     above[x, j] = u[j]
                 x += 1
         if is_capped:
             x = begin
-            constant += cost[i] * cap
+            constant += data.cost[i] * data.cap
         elif x > begin:
-            c[g] = cost[i]
+            c[g] = data.cost[i]
             g += 1
             first[g] = x
-    for e in range(hinge_cost.size):
+    for e in range(data.extra_cost.size):
         for j in range(p + 1):
-            H[x, j] = 0.0
             above[x, j] = 0.0
-            for l in range(p):
-                H[x, j] -= hinge_rows[e, l] * V[j, l]
+            H[x, j] = -product(data.extra_rows[e], V[j])
         x += 1
-        c[g] = hinge_cost[e]
+        c[g] = data.extra_cost[e]
         g += 1
         first[g] = x
     return x, g, constant
@@ -235,42 +220,15 @@ def _best_split(above, alpha, weight, split, place, worth):
 
 
 @kernel
-def _objective(rows, cost, kinks, slopes, cap, hinge_rows, hinge_cost, q, theta):
-    """The objective itself at theta."""
-    total = 0.0
-    for l in range(q.size):
-        total += 0.5 * q[l] * theta[l] * theta[l]
-    for i in range(cost.size):
-        u = np.inf
-        for r in range(rows.shape[1]):
-            f = 0.0
-            for l in range(q.size):
-                f += rows[i, r, l] * theta[l]
-            u = min(u, f)
-        g = 0.0
-        for m in range(kinks.size):
-            g += slopes[m] * max(kinks[m] - u, 0.0)
-        total += cost[i] * min(g, cap)
-    for e in range(hinge_cost.size):
-        f = 0.0
-        for l in range(q.size):
-            f += hinge_rows[e, l] * theta[l]
-        total += hinge_cost[e] * max(-f, 0.0)
-    return total
-
-
-@kernel
-def prepare(V, rows, cost, kinks, slopes, cap, floor, hinge_rows, hinge_cost, q, side, budget, cell):
+def prepare(V, data, floor, side, budget, cell):
     """Scale a cell and write its relaxation as a hinge programme in theta: returns (rows, groups, constant).
 
     The numbers are those of :func:`relax`. The programme has p + 1 more rows and groups: lambda_j >= 0 and sum_j
     lambda_j <= 1.
     """
-    p, A, tau, B, H = q.size, cell.A, cell.tau, cell.B, cell.H
-    frame(V, q, side, budget, cell.edges, B)
-    n_rows, n_groups, constant = relax(
-        V, rows, cost, kinks, slopes, cap, floor, hinge_rows, hinge_cost, H, cell.above, cell.first, cell.c
-    )
+    p, A, tau, B, H = data.q.size, cell.A, cell.tau, cell.B, cell.H
+    frame(V, data.q, side, budget, cell.edges, B)
+    n_rows, n_groups, constant = relax(V, data, floor, H, cell.above, cell.first, cell.c)
     for r in range(n_rows):
         tau[r] = H[r, 0]
         for l in range(p):
@@ -309,7 +267,7 @@ def conclude(V, B, H, above, A, alpha, q, lower, upper, theta, least, split, wei
     return bound
 
 
-def bound_cell(V, data, floor, hinges, q, side, budget, cutoff, tol, split):
+def bound_cell(V, data, floor, side, budget, cutoff, tol, split):
     """Bound a cell from below; scales ``V`` to what can hold points with objective <= ``budget``.
 
     ``tol`` is the absolute accuracy of the relaxed problem, ``cutoff`` the bound at which the cell can be discarded.
@@ -317,12 +275,9 @@ def bound_cell(V, data, floor, hinges, q, side, budget, cutoff, tol, split):
     flat to rounding (bound -inf); ``split`` receives what :func:`_best_split` says.
     """
     split[0] = -1.0
-    rows, cost, kinks, slopes, cap = data
-    n, n_rivals, p = rows.shape
-    cell = _make_cell(n * n_rivals * (kinks.size + 1) + hinges[1].size, n + hinges[1].size, p)
-    n_rows, n_groups, constant = prepare(
-        V, rows, cost, kinks, slopes, cap, floor, hinges[0], hinges[1], q, side, budget, cell
-    )
+    (n, n_rivals, p), q, extra = data.rows.shape, data.q, data.extra_cost.size
+    cell = _make_cell(n * n_rivals * (data.breakpoints.size + 1) + extra, n + extra, p)
+    n_rows, n_groups, constant = prepare(V, data, floor, side, budget, cell)
     B, H, above = cell.B, cell.H[:n_rows], cell.above[:n_rows]
     A, tau = cell.A[: n_rows + p + 1], cell.tau[: n_rows + p + 1]
     first, c = cell.first[: n_groups + p + 2], cell.c[: n_groups + p + 1]
@@ -341,4 +296,4 @@ def bound_cell(V, data, floor, hinges, q, side, budget, cutoff, tol, split):
             return bound, None, np.inf
         if split[0] > 0.0:
             break
-    return bound, theta, _objective(rows, cost, kinks, slopes, cap, hinges[0], hinges[1], q, theta)
+    return bound, theta, objective(data, theta)
