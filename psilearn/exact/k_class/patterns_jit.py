@@ -7,24 +7,31 @@ to a box. Both bound the margins, and the loss of a free sample is replaced by i
 import numpy as np
 
 from ...core._jit import inner, roomy_inner, roomy_kernel
-from .hinge_qp_jit import assemble, make_scratch, minimise
+from .hinge_qp_jit import assemble, combine, make_scratch, minimise, rounding
 from .relaxation_jit import convex_loss, envelope, floor_at_cap, margin
+
+#: Relative to the terms of a margin, in units of margins: far above the rounding of p products, far below the loss.
+_MARGIN_ROUNDING = 1e-11
 
 
 @inner
 def margin_range(rows, i, lower, upper):
-    """Range of u_i = min_r rows[i, r]'theta over the box."""
+    """Range of u_i = min_r rows[i, r]'theta over the box, rounded outwards."""
     low = np.inf
     high = np.inf
+    largest = 0.0
     for r in range(rows.shape[1]):
-        a, b = 0.0, 0.0
+        a, b, size = 0.0, 0.0, 0.0
         for l in range(lower.size):
             x = rows[i, r, l]
             a += x * (lower[l] if x > 0.0 else upper[l])
             b += x * (upper[l] if x > 0.0 else lower[l])
+            size += abs(x) * max(abs(lower[l]), abs(upper[l]))
         low = min(low, a)
         high = min(high, b)
-    return low, high
+        largest = max(largest, size)
+    error = _MARGIN_ROUNDING * (1.0 + largest)
+    return low - error, high + error, error
 
 
 @roomy_inner
@@ -50,12 +57,9 @@ def relax(data, lower, upper, state, budget, centre, room):
             constant += data.cost[i] * data.cap
             cheap += data.cost[i] * data.cap
             continue
-        low, high = margin_range(data.rows, i, lower, upper)
-        rounding = 1e-9 * (1.0 + abs(low) + abs(high))
-        low -= rounding
-        high += rounding
+        low, high, error = margin_range(data.rows, i, lower, upper)
         if state[i] == 0:
-            low = max(low, floor_at_cap(data, state, budget, spent, centre, room, i) - rounding)
+            low = max(low, floor_at_cap(data, state, budget, spent, centre, room, i) - error)
             if low >= data.t:
                 state[i] = 1
         if high < data.t:
@@ -104,23 +108,23 @@ def _shrink(A, tau, alpha, q, lower, upper, constant, budget, centre):
     sum_l 1/2 q_l (theta_l - v_l / q_l)^2 <= budget - D, v = A'alpha, D = constant + the dual value over the box of the
     unpenalised and over all of R of the penalised coordinates.
     """
-    D, size = constant, abs(constant)
-    v = np.zeros(q.size)
-    for r in range(A.shape[0]):
-        D += alpha[r] * tau[r]
-        size += abs(alpha[r] * tau[r])
-        for l in range(q.size):
-            v[l] += alpha[r] * A[r, l]
+    v, size = np.zeros(q.size), np.zeros(q.size)
+    unit = rounding(A.shape[0] + q.size)
+    gain, total = combine(A, tau, alpha, v, size)
+    D, total = constant + gain, abs(constant) + total
     for l in range(q.size):
-        part = 0.5 * v[l] * v[l] / q[l] if q[l] > 0.0 else v[l] * (upper[l] if v[l] > 0.0 else lower[l])
+        if q[l] > 0.0:
+            part, error = 0.5 * v[l] * v[l] / q[l], size[l] * (abs(v[l]) + unit * size[l]) / q[l]
+        else:
+            part, error = max(v[l] * lower[l], v[l] * upper[l]), size[l] * max(abs(lower[l]), abs(upper[l]))
         D -= part
-        size += abs(part)
-    D -= 1e-12 * size
+        total += abs(part) + error
+    D -= unit * total
     for l in range(q.size):
         centre[l] = 0.0
         if q[l] > 0.0:
             centre[l] = v[l] / q[l]
-            radius = np.sqrt(2.0 * max(budget - D, 0.0) / q[l])
+            radius = np.sqrt(2.0 * max(budget - D, 0.0) / q[l]) * (1.0 + unit) + unit * size[l] / q[l]
             lower[l] = max(lower[l], centre[l] - radius)
             upper[l] = min(upper[l], centre[l] + radius)
     return D

@@ -182,7 +182,7 @@ def envelope(low, high, data, i, out_breakpoints, out_coef):
         if data.breakpoints[m] > x:
             out_coef[i, m] = price * data.slopes[m]
             out_coef[i, K] -= price * data.slopes[m]
-    out_coef[i, K] = max(out_coef[i, K], 0.0)
+    out_coef[i, K] = max(out_coef[i, K] - 1e-15 * price * slope, 0.0)  # less the rounding of the differences
     return 0.0
 
 
