@@ -71,7 +71,7 @@ def svm_and_dca(problem):
     theta = parts.convex_minimum()[1]
     objective = [problem.value(*at.unpack(theta))]
     coef = problem.costs[:, None] * parts.slopes
-    kinks = np.tile(parts.kinks, (problem.n, 1))
+    kinks = np.tile(parts.breakpoints, (problem.n, 1))
     nothing = np.empty((0, at.p)), np.empty(0), np.empty(0)
     A, tau, first, c = hinge_qp.assemble(parts.rows, kinks, coef, np.full(problem.n, -np.inf), *nothing)
     free = np.full(at.p, 1e30)

@@ -1,6 +1,7 @@
 """Bounds of the global solvers on thousands of tiny instances: no bound may exceed anything that was ever found."""
 
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from psilearn.exact.two_class import solver as mip
 from psilearn.exact.two_class.node.envelope_jit import TOP
 from psilearn.exact.two_class.reduction import reduce
 from psilearn.exact.two_class.tree.search import TreeSearch, given_incumbent, make_model
+from tests.oracles.one_feature import exact_optimum
 
 LOSSES = [Psi(2.0), TruncatedHinge(0.0), TruncatedHinge(-0.5), TruncatedReject(0.2, -1.0)]
 GAP = 1e-3
@@ -69,27 +71,50 @@ def test_no_bound_exceeds_what_was_found(k, d, count, kind):
             assert result.objective == problem.value(result.coef, result.intercept)
 
 
-@pytest.mark.parametrize(("module", "incumbent"), [(cones, "value"), (patterns, "value"), (outer, "upper")])
-def test_bounds_hold_without_good_incumbents(monkeypatch, module, incumbent):
-    """An optimal incumbent hides a wrong bound, so the searches get none but the first constant."""
-    offer = module._Search._offer
+def deaf(kind):
+    """Return the search without any incumbent but the best constant: an optimal incumbent hides a wrong bound."""
+    return type(f"Deaf{kind.__name__}", (kind,), {"offer": lambda search, theta: None})
 
-    def first_only(search, theta):
-        if np.isinf(getattr(search, incumbent)):
-            offer(search, theta)
 
+@pytest.mark.parametrize("kind", [cones.ConeSearch, patterns.PatternSearch, outer.OuterSearch])
+def test_bounds_hold_without_good_incumbents(kind):
     rng = np.random.default_rng(7)
-    options = Options(gap_tol=GAP, max_iter=400, settings=(module.Settings(polish=lambda problem, W, b: (W, b)),))
     tight = 0
     for _ in range(25):
         problem = replace(instance(rng, 2, 1, "plain"), loss=Psi(2.0))
-        optimum = patterns.solve(problem, Options(gap_tol=1e-7)).objective
-        with monkeypatch.context() as patch:
-            patch.setattr(module._Search, "_offer", first_only)
-            bound = module.solve(problem, options).lower_bound
-        assert bound <= optimum * (1 + 1e-6)
+        optimum = float(exact_optimum(problem))
+        bound = deaf(kind)(problem, Options(gap_tol=GAP, max_iter=400)).run().lower_bound
+        assert bound <= optimum * (1 + 1e-15)
         tight += problem.best_constant()[0] > 1.1 * optimum and bound >= 0.97 * optimum
     assert tight >= 3
+
+
+def extreme(rng):
+    """One feature, perhaps far from 0 or in odd units, weights over up to 14 decades, C up to 1e8."""
+    n = int(rng.integers(3, 8))
+    X = rng.normal(size=(n, 1)) * rng.choice([1e-4, 1.0, 1e4]) + rng.choice([0.0, 1.0, 1e3, 1e6, 1e8])
+    y = rng.integers(0, 2, n) if rng.random() < 0.5 else X[:, 0] > np.median(X)
+    weights = 10.0 ** rng.uniform(-rng.choice([0, 3, 8, 14]), 0, n)
+    loss = [Psi(2.0), TruncatedHinge(0.0), TruncatedHinge(-0.5), TruncatedReject(0.2, 0.0)][int(rng.integers(4))]
+    penalty = Penalty(l1=1.0) if rng.random() < 0.2 else Penalty(l2=1.0)
+    return Problem(LinearSpace(X), y.astype(np.intp), 2, loss, penalty, 10.0 ** rng.choice([0, 2, 4, 6, 8]), weights)
+
+
+@pytest.mark.parametrize("kind", [cones.ConeSearch, patterns.PatternSearch, outer.OuterSearch])
+def test_no_bound_exceeds_the_exact_optimum_of_extreme_data(kind):
+    """The truth is a rational number; with and without incumbents no bound lies above it by more than an ulp or two."""
+    rng = np.random.default_rng(5)
+    proved = 0
+    for _ in range(80):
+        problem = extreme(rng)
+        if kind.takes.refusal(problem) is not None:
+            continue
+        optimum = exact_optimum(problem)
+        for search in (kind, deaf(kind)):
+            result = search(problem, Options(gap_tol=1e-6, max_iter=300)).run()
+            assert Fraction(result.lower_bound) <= optimum * (1 + Fraction(1, 2**51))
+            proved += result.status is Status.OPTIMAL
+    assert proved >= 60
 
 
 @pytest.mark.parametrize("squeezed", [False, True])

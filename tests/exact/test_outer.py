@@ -1,6 +1,7 @@
 """Global solvers for truncated losses against brute force over patterns, each other, and an engine."""
 
 import itertools
+import sys
 
 import clarabel
 import numpy as np
@@ -18,6 +19,7 @@ from psilearn.exact.k_class import cones, outer, patterns
 from psilearn.exact.k_class.coordinates import Coordinates, sum_to_zero_basis
 from psilearn.exact.k_class.polyhedron import Polyhedron
 
+SEARCHES = {outer: outer.OuterSearch, patterns: patterns.PatternSearch, cones: cones.ConeSearch}
 CONTINUOUS = [Psi(2.0), TruncatedHinge(0.0), TruncatedHinge(-0.5), TruncatedReject(0.2, -1.0)]
 
 
@@ -232,8 +234,65 @@ def test_limits_return_an_honest_incumbent(solver):
     assert cut.objective >= full.lower_bound
     late = solver.solve(problem, Options(time_limit=0.0))
     assert late.status is Status.TIME_LIMIT
+    assert late.n_iter == 0
     handed = solver.solve(problem, Options(gap_tol=1e-3), start=full)
     assert handed.objective <= full.objective
+
+
+@pytest.mark.parametrize("calls", [1, 2, 3, 5, 9, 14])
+@pytest.mark.parametrize("solver", [outer, patterns, cones])
+def test_an_interrupt_returns_the_incumbent_and_what_is_proved(solver, calls):
+    """Ctrl-C in the preamble, in the first parts, and later: never an exception, never a bound above the optimum."""
+    problem = tiny(5, 3, 1, 14, Psi(2.0))
+    optimum = patterns.solve(problem, Options(gap_tol=1e-6)).objective
+    left = iter(range(calls - 1))
+
+    def polish(same, W, b):
+        if next(left, None) is None:
+            raise KeyboardInterrupt
+        return W, b
+
+    result = solver.solve(problem, Options(gap_tol=1e-3, settings=(solver.Settings(polish=polish),)))
+    assert result.status is Status.INTERRUPTED
+    assert result.objective == problem.value(result.coef, result.intercept)
+    assert result.lower_bound <= optimum * (1 + 1e-9)
+    if calls >= 9 and solver is not outer:
+        assert result.lower_bound > 0
+
+
+def interrupted_at(line, search):
+    """Run a search, interrupted at this line of its own Python code; returns (result, lines that were run)."""
+    count = 0
+
+    def trace(frame, event, arg):
+        nonlocal count
+        if "k_class" not in frame.f_code.co_filename or frame.f_code.co_name in ("run", "_result", "_proof"):
+            return None
+        count += event == "line"
+        if count == line:
+            sys.settrace(None)
+            raise KeyboardInterrupt
+        return trace
+
+    sys.settrace(trace)
+    try:
+        return search.run(), count
+    finally:
+        sys.settrace(None)
+
+
+@pytest.mark.parametrize("solver", [outer, patterns, cones])
+def test_an_interrupt_at_any_line_leaves_a_valid_bound(solver):
+    problem, options = tiny(1, 3, 1, 9, Psi(2.0)), Options(gap_tol=1e-3)
+    optimum = patterns.solve(problem, Options(gap_tol=1e-6)).objective
+    lines = interrupted_at(-1, SEARCHES[solver](problem, options))[1]
+    bounds = []
+    for line in np.linspace(1, lines, 50).astype(int):
+        result, _ = interrupted_at(line, SEARCHES[solver](problem, options))
+        assert result.status is Status.INTERRUPTED
+        assert result.lower_bound <= optimum * (1 + 1e-9)
+        bounds.append(result.lower_bound)
+    assert max(bounds) > 0.9 * optimum
 
 
 @pytest.mark.parametrize("solver", [outer, patterns, cones])

@@ -17,14 +17,17 @@ from numpy.typing import NDArray
 
 from ...core._jit import inner, kernel
 from ..inverse_jit import invert
-from .hinge_qp_jit import solve_hinge_qp
+from .hinge_qp_jit import rounding, solve_hinge_qp
+from .relaxation_jit import objective, product, steepest
 
 #: Cells that cannot be discarded are bounded to this fraction of what is missing.
-EASE = 0.1
+LOOSE = 0.1
+#: Error of a margin relative to its terms: far above the rounding of p products and of a thousand splits.
+ROUNDING = 1e-12
 
 
 class Cell(NamedTuple):
-    """A cell's relaxation: B with lambda = B theta, H and margins ``above`` at the vertices, the hinge programme."""
+    """A cell's relaxation: B with lambda = B theta, H and margins ``above`` at the vertices, the hinge program."""
 
     B: NDArray[np.float64]
     edges: NDArray[np.float64]
@@ -48,7 +51,9 @@ def frame(V, q, side, budget, edges, B):
     """Cut the cone off where P > ``budget`` or |theta| > side: scales v_1 .. v_p, writes B with lambda = B theta.
 
     The rays are brought to length 1, where they leave that set; then sum_j lambda_j is at most some reach in it, by
-    which they are stretched. B is zero if the cone is flat to rounding. ``edges`` is scratch of the shape of B.
+    which they are stretched: with s = B'1, s'theta = sum_j lambda_j s'v_j is at most the reach of s over the set, and
+    s'v_j is 1 up to the errors of the inverse, which are measured. B is zero if the cone is flat to rounding.
+    ``edges`` is scratch of the shape of B.
     """
     p = q.size
     budget = max(budget, 1e-300)
@@ -73,6 +78,16 @@ def frame(V, q, side, budget, edges, B):
         else:
             reach += abs(slope) * side[l]
     reach = (reach + np.sqrt(2.0 * budget * ball)) * (1.0 + 1e-9)
+    least = 1.0  # of the sum of the rows of B at the rays: 1 but for rounding
+    for j in range(1, p + 1):
+        total = 0.0
+        for l in range(p):
+            for r in range(p):
+                total += B[r, l] * V[j, l]
+        least = min(least, total)
+    if least < 0.5:
+        B[:, :] = 0.0
+    reach /= max(least, 0.5) * (1.0 - 1e-12)
     for j in range(p):
         for l in range(p):
             V[j + 1, l] *= reach
@@ -80,75 +95,76 @@ def frame(V, q, side, budget, edges, B):
 
 
 @inner
-def _tangent_from(low, kinks, slopes, cap):
-    """Steepest line from (low, cap) to the graph of g: returns (value at 0, steepness)."""
-    best = 0.0
-    for m in range(kinks.size):
-        g = 0.0
-        for h in range(m):
-            g += slopes[h] * (kinks[h] - kinks[m])
-        if g < cap and kinks[m] > low:
-            best = max(best, (cap - g) / (kinks[m] - low))
-    return cap + best * low, best
+def _size(row, theta):
+    """|row|'|theta|."""
+    total = 0.0
+    for l in range(theta.size):
+        total += abs(row[l] * theta[l])
+    return total
 
 
 @inner
-def relax(V, rows, cost, kinks, slopes, cap, floor, hinge_rows, hinge_cost, H, above, first, c):
+def relax(V, data, floor, H, above, first, c):
     """Relax the losses in a cell: returns (number of rows, number of groups, constant).
 
     Sample or hinge g pays c_g (max_r H[r]'lambda)_+ over its rows r = first[g] .. first[g + 1] - 1; ``constant`` is
     what the samples pay that are at the cap in the whole cell. ``above`` receives the margins of the rows at the
     vertices; ``floor`` are least margins known from elsewhere.
+
+    A margin is known up to ``tiny``, and a cell covers its part of a cone up to rounding: neighbours have their shared
+    rays from different roundings. So signs are taken as known up to 2 tiny, and every line is lowered by what its
+    margin can change within 4 tiny.
     """
-    n, R, p = rows.shape
-    K = kinks.size
+    n, R, p = data.rows.shape
+    K = data.breakpoints.size
+    steepest_piece = 0.0
+    for m in range(K):
+        steepest_piece += data.slopes[m]
     constant, g, x = 0.0, 0, 0
     first[0] = 0
     for i in range(n):
-        begin, is_capped = x, False
+        begin, is_capped, tiny = x, False, 0.0
         for r in range(R):
             u = above[x]
             low, high, size = np.inf, -np.inf, 0.0
             for j in range(p + 1):
-                u[j] = 0.0
-                for l in range(p):
-                    u[j] += rows[i, r, l] * V[j, l]
-                low, high, size = min(low, u[j]), max(high, u[j]), max(size, abs(u[j]))
-            tiny = 1e-12 * (1.0 + size)
+                u[j] = product(data.rows[i, r], V[j])
+                low, high, size = min(low, u[j]), max(high, u[j]), max(size, _size(data.rows[i, r], V[j]))
+            tiny = ROUNDING * (1.0 + size)
             if high <= tiny:
                 is_capped = True
                 break
             low = max(low - tiny, floor[i])
-            if low >= kinks[0]:
+            if low >= data.breakpoints[0]:
                 continue
             is_believed = low >= -2.0 * tiny
             value, steep = 0.0, 0.0
             for m in range(K if is_believed else K + 1):
                 if m < K:
-                    value += slopes[m] * kinks[m]
-                    steep += slopes[m]
+                    value += data.slopes[m] * data.breakpoints[m]
+                    steep += data.slopes[m]
                 else:
-                    value, steep = _tangent_from(low, kinks, slopes, cap)
+                    steep = max(steepest(low, np.inf, data)[1], 0.0)
+                    value = data.cap + steep * low
+                error = 4.0 * steep * tiny + ROUNDING * abs(value)
                 for j in range(p + 1):
-                    line = value - steep * u[j]
-                    H[x, j] = line if is_believed or m == K else min(cap, line)
+                    line = value - steep * u[j] - error
+                    H[x, j] = line if is_believed or m == K else min(data.cap, line)
                     above[x, j] = u[j]
                 x += 1
-        if is_capped:
+        if is_capped:  # margins of up to 2 tiny are possible
             x = begin
-            constant += cost[i] * cap
+            constant += data.cost[i] * max(data.cap - 2.0 * tiny * steepest_piece, 0.0)
         elif x > begin:
-            c[g] = cost[i]
+            c[g] = data.cost[i]
             g += 1
             first[g] = x
-    for e in range(hinge_cost.size):
+    for e in range(data.extra_cost.size):
         for j in range(p + 1):
-            H[x, j] = 0.0
             above[x, j] = 0.0
-            for l in range(p):
-                H[x, j] -= hinge_rows[e, l] * V[j, l]
+            H[x, j] = -product(data.extra_rows[e], V[j])
         x += 1
-        c[g] = hinge_cost[e]
+        c[g] = data.extra_cost[e]
         g += 1
         first[g] = x
     return x, g, constant
@@ -172,7 +188,7 @@ def _bound_at_vertices(V, H, alpha, q, theta):
             part = alpha[r] * H[r, j]
             total += part
             size += abs(part)
-        least = min(least, total - 1e-13 * size)
+        least = min(least, total - rounding(H.shape[0] + q.size) * size)
     return least
 
 
@@ -235,42 +251,15 @@ def _best_split(above, alpha, weight, split, place, worth):
 
 
 @kernel
-def _objective(rows, cost, kinks, slopes, cap, hinge_rows, hinge_cost, q, theta):
-    """The objective itself at theta."""
-    total = 0.0
-    for l in range(q.size):
-        total += 0.5 * q[l] * theta[l] * theta[l]
-    for i in range(cost.size):
-        u = np.inf
-        for r in range(rows.shape[1]):
-            f = 0.0
-            for l in range(q.size):
-                f += rows[i, r, l] * theta[l]
-            u = min(u, f)
-        g = 0.0
-        for m in range(kinks.size):
-            g += slopes[m] * max(kinks[m] - u, 0.0)
-        total += cost[i] * min(g, cap)
-    for e in range(hinge_cost.size):
-        f = 0.0
-        for l in range(q.size):
-            f += hinge_rows[e, l] * theta[l]
-        total += hinge_cost[e] * max(-f, 0.0)
-    return total
+def prepare(V, data, floor, side, budget, cell):
+    """Scale a cell and write its relaxation as a hinge program in theta: returns (rows, groups, constant).
 
-
-@kernel
-def prepare(V, rows, cost, kinks, slopes, cap, floor, hinge_rows, hinge_cost, q, side, budget, cell):
-    """Scale a cell and write its relaxation as a hinge programme in theta: returns (rows, groups, constant).
-
-    The numbers are those of :func:`relax`. The programme has p + 1 more rows and groups: lambda_j >= 0 and sum_j
+    The numbers are those of :func:`relax`. The program has p + 1 more rows and groups: lambda_j >= 0 and sum_j
     lambda_j <= 1.
     """
-    p, A, tau, B, H = q.size, cell.A, cell.tau, cell.B, cell.H
-    frame(V, q, side, budget, cell.edges, B)
-    n_rows, n_groups, constant = relax(
-        V, rows, cost, kinks, slopes, cap, floor, hinge_rows, hinge_cost, H, cell.above, cell.first, cell.c
-    )
+    p, A, tau, B, H = data.q.size, cell.A, cell.tau, cell.B, cell.H
+    frame(V, data.q, side, budget, cell.edges, B)
+    n_rows, n_groups, constant = relax(V, data, floor, H, cell.above, cell.first, cell.c)
     for r in range(n_rows):
         tau[r] = H[r, 0]
         for l in range(p):
@@ -309,7 +298,7 @@ def conclude(V, B, H, above, A, alpha, q, lower, upper, theta, least, split, wei
     return bound
 
 
-def bound_cell(V, data, floor, hinges, q, side, budget, cutoff, tol, split):
+def bound_cell(V, data, floor, side, budget, cutoff, tol, split):
     """Bound a cell from below; scales ``V`` to what can hold points with objective <= ``budget``.
 
     ``tol`` is the absolute accuracy of the relaxed problem, ``cutoff`` the bound at which the cell can be discarded.
@@ -317,22 +306,19 @@ def bound_cell(V, data, floor, hinges, q, side, budget, cutoff, tol, split):
     flat to rounding (bound -inf); ``split`` receives what :func:`_best_split` says.
     """
     split[0] = -1.0
-    rows, cost, kinks, slopes, cap = data
-    n, n_rivals, p = rows.shape
-    cell = _make_cell(n * n_rivals * (kinks.size + 1) + hinges[1].size, n + hinges[1].size, p)
-    n_rows, n_groups, constant = prepare(
-        V, rows, cost, kinks, slopes, cap, floor, hinges[0], hinges[1], q, side, budget, cell
-    )
+    (n, n_rivals, p), q, extra = data.rows.shape, data.q, data.extra_cost.size
+    cell = _make_cell(n * n_rivals * (data.breakpoints.size + 1) + extra, n + extra, p)
+    n_rows, n_groups, constant = prepare(V, data, floor, side, budget, cell)
     B, H, above = cell.B, cell.H[:n_rows], cell.above[:n_rows]
     A, tau = cell.A[: n_rows + p + 1], cell.tau[: n_rows + p + 1]
     first, c = cell.first[: n_groups + p + 2], cell.c[: n_groups + p + 1]
     if constant >= cutoff or not B.any():
         return (constant if constant >= cutoff else -np.inf), None, np.inf
     lower, upper, bound = V.min(axis=0), V.max(axis=0), -np.inf
-    for ease, least in ((EASE, 0.0), (0.0, 1e-3)):  # roughly, and in earnest if that shows no place to split
+    for loose, least in ((LOOSE, 0.0), (0.0, 1e-3)):  # roughly, and in earnest if that shows no place to split
         theta = V.sum(axis=0) / V.shape[0]
         _, alpha = solve_hinge_qp(
-            A, tau, first, c, np.zeros(p), q, lower, upper, theta, 0.0, tol, cutoff - constant, ease
+            A, tau, first, c, np.zeros(p), q, lower, upper, theta, 0.0, tol, cutoff - constant, loose
         )
         scratch = np.empty(p + 1), np.empty(n_rows), np.empty(n_rows)
         proved = conclude(V, B, H, above, A, alpha, q, lower, upper, theta, least, split, *scratch)
@@ -341,4 +327,4 @@ def bound_cell(V, data, floor, hinges, q, side, budget, cutoff, tol, split):
             return bound, None, np.inf
         if split[0] > 0.0:
             break
-    return bound, theta, _objective(rows, cost, kinks, slopes, cap, hinges[0], hinges[1], q, theta)
+    return bound, theta, objective(data, theta)

@@ -21,6 +21,11 @@ from ...core.problem import Problem
 
 Array = NDArray[np.float64]
 
+#: Factor on bounds that a value implies (norms, what is left to pay): far above the rounding of the sums behind it.
+BUDGET = 1 + 1e-9
+#: Neighbours that are remembered per sample, a limit of memory; forgetting the others keeps all arguments valid.
+MAX_NEIGHBOURS = 2000
+
 
 @dataclass(frozen=True, eq=False)
 class Coordinates:
@@ -98,39 +103,21 @@ class Coordinates:
         T = np.column_stack([(self.E.T @ W) * self.scale, self.E.T @ (b + W @ self.centre)])
         return T.ravel()
 
-    def margin_floor(self, upper: float) -> Array:
-        """Return per sample a number below which its margin does not fall at any point with objective <= ``upper``.
-
-        Order the samples of i's class by their distance from x_i, itself first, and let the j + 1-st be the first one
-        that is not at the cap. Then the j before it pay the cap, so P(W) <= upper - cap * (sum of their costs), and
-        u_i >= t - ||w_y - w_r|| ||x_i - x_(j+1)|| for the rival r of i, because the margin of x_(j+1) is at least t.
-        The worst j counts; -inf if ``upper`` pays for giving up the whole class.
-        """
-        out = np.empty(self.problem.n)
-        Z = self._raw
-        for rows in self._members:
-            costs = self.problem.costs[rows]
-            if self._can_lose(costs, upper):
-                out[rows] = -np.inf
-            else:
-                out[rows] = [self.problem.loss.t - self._drop(self._size(Z[rows] - Z[i]), costs, upper) for i in rows]
-        return out
-
     def neighbours(self) -> tuple[NDArray[np.int64], Array]:
         """Return (order, distance): per sample those of its class by distance, itself first, -1 where there is none."""
-        width = max(rows.size for rows in self._members)
+        width = min(max(rows.size for rows in self._members), MAX_NEIGHBOURS)
         order, distance = np.full((self.problem.n, width), -1, dtype=np.int64), np.zeros((self.problem.n, width))
         for rows in self._members:
             for i in rows:
                 away = self._size(self._raw[rows] - self._raw[i])
-                nearest = np.lexsort((rows != i, away))
-                order[i, : rows.size], distance[i, : rows.size] = rows[nearest], away[nearest]
+                nearest = np.lexsort((rows != i, away))[:width]
+                order[i, : nearest.size], distance[i, : nearest.size] = rows[nearest], away[nearest]
         return order, distance
 
     @property
     def radius(self) -> float:
         """||w_y - w_j|| <= radius * sqrt(P(W)), or radius * P(W) in the l1 norm for a pure l1 penalty."""
-        return self.problem.norm_bound(1.0) * self._factor * (1 + 1e-9)
+        return self.problem.norm_bound(1.0) * self._factor * BUDGET
 
     def box(self, upper: float) -> tuple[Array, Array]:
         """Return (lower, upper) of a box that contains a global minimiser, given that the optimum is <= ``upper``.
@@ -139,34 +126,34 @@ class Coordinates:
         :meth:`Problem.norm_bound`; for a pure l1 penalty rho bounds the l1 norm of W, hence |T_al| too).
 
         Intercepts, measured at ``centre``: suppose the minimiser gives up no class. The argument of
-        :meth:`margin_floor`, applied to the distances from ``centre``, gives b'_a - b'_j >= t - drop_a for every class
-        a and all j, so all differences are at most max_a drop_a - t.
+        :func:`.relaxation_jit.floor_at_cap`, applied to the distances from ``centre``, gives b'_a - b'_j >= t - drop_a
+        for every class a and all j, so all differences are at most max_a drop_a - t.
 
         Giving up class a (all its samples at the cap) costs cap * the sum of its costs; ``upper`` allows this for at
         most m classes at once, those with the smallest prices. Let S >= |(w_y - w_j)'(x_i - centre)| over all samples
         and pairs and let tau be the largest |t_k| or |t| of the loss. For fixed W the objective is piecewise linear in
-        b' and its kinks (including jumps) lie on hyperplanes b'_a - b'_c = const with |const| <= D = S + tau (ties
-        between two rivals of a sample have |const| <= S). Sort b'. If two neighbours are more than D apart, move the
-        upper group down until they are D apart: no kink lies on the way, nor beyond in the opposite direction, so the
-        objective is linear on a whole ray; it is bounded (losses are capped), hence constant; at the end of the move
-        it is lower semicontinuous. So a minimiser exists whose neighbours are at most D apart: f_j of a class that is
-        given up is merely kept from running to minus infinity. Classes not given up lie within max_a drop_a - t of the
-        top, and each of the m others below them adds at most D; and k - 1 gaps of D are a bound as well. For two
-        classes the same holds for b' itself.
+        b' and its breakpoints (including jumps) lie on hyperplanes b'_a - b'_c = const with |const| <= D = S + tau
+        (ties between two rivals of a sample have |const| <= S). Sort b'. If two neighbours are more than D apart, move
+        the upper group down until they are D apart: no breakpoint lies on the way, nor beyond in the opposite
+        direction, so the objective is linear on a whole ray; it is bounded (losses are capped), hence constant; at the
+        end of the move it is lower semicontinuous. So a minimiser exists whose neighbours are at most D apart: f_j of a
+        class that is given up is merely kept from running to minus infinity. Classes not given up lie within max_a
+        drop_a - t of the top, and each of the m others below them adds at most D; and k - 1 gaps of D are a bound as
+        well. For two classes the same holds for b' itself.
         """
         problem, k = self.problem, self.problem.n_classes
-        loss, rho = problem.loss, problem.norm_bound(upper) * (1 + 1e-9)
+        loss, rho = problem.loss, problem.norm_bound(upper) * BUDGET
         sizes = self._size(self._raw)
-        knots = [abs(t) for _, t in loss.hinges] + [abs(loss.t)]
-        D = self._factor * rho * float(sizes.max(initial=0.0)) + max(knots)
+        breakpoints = [abs(t) for _, t in loss.hinges] + [abs(loss.t)]
+        D = self._factor * rho * float(sizes.max(initial=0.0)) + max(breakpoints)
         drops = [self._drop(sizes[rows], problem.costs[rows], upper) for rows in self._members]
         price = np.sort([problem.costs[rows].sum() * loss.cap for rows in self._members])
-        lost = int(np.sum(np.cumsum(price) <= upper * (1 + 1e-9)))
+        lost = int(np.sum(np.cumsum(price) <= upper * BUDGET))
         reach = max(max(drops) - loss.t, 0.0) + lost * D
         if lost > 0:
             reach = min(reach, (k - 1) * D)
         side = np.tile(np.append(rho * self.scale, 0.0), self.E.shape[1])
-        side[self.is_intercept] = reach * (1.0 if k == 2 else np.maximum(self.E, 0.0).sum(axis=0)) * (1 + 1e-9)
+        side[self.is_intercept] = reach * (1.0 if k == 2 else np.maximum(self.E, 0.0).sum(axis=0)) * BUDGET
         return -side, side
 
     @cached_property
@@ -192,13 +179,10 @@ class Coordinates:
             return 0.0
         order = np.argsort(distance, kind="stable")
         spent = np.append(0.0, np.cumsum(cost[order])[:-1]) * self.problem.loss.cap
-        left = 1.0 - spent / (upper * (1 + 1e-9) + 1e-300)
+        left = 1.0 - spent / (upper * BUDGET + 1e-300)
         share = np.sqrt(np.maximum(left, 0.0)) if self.problem.penalty.l2 > 0 else left
         reachable = np.where(left >= 0, share * distance[order], 0.0)
-        return float(reachable.max()) * self.problem.norm_bound(upper) * self._factor * (1 + 1e-9)
-
-    def _can_lose(self, cost: Array, upper: float) -> bool:
-        return float(cost.sum()) * self.problem.loss.cap <= upper * (1 + 1e-9)
+        return float(reachable.max()) * self.problem.norm_bound(upper) * self._factor * BUDGET
 
 
 def sum_to_zero_basis(n_classes: int) -> Array:

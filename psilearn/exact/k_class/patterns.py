@@ -5,43 +5,55 @@ u_i = min_j (f_{y_i} - f_j), so the problem is min over z of convex problems, ju
 included. A node fixes some z_i; the loss of a free sample is replaced by its convex envelope on the margins that remain
 possible. These come from the incumbent: a sample whose neighbours of its own class are believed cannot fall far below
 them, and not all of them can be disbelieved for the price of the incumbent (the argument is in
-:func:`.patterns_jit.margin_floor`). Node problems are solved by an interior point method in (k - 1)(d + 1)
+:func:`.relaxation_jit.floor_at_cap`). Node problems are solved by an interior point method in (k - 1)(d + 1)
 variables; their bounds are dual values over a box that contains a global minimiser, valid whether converged or not.
 
-Certifies ``lower_bound`` <= the global optimum, attested by the search tree. Cost: one small convex programme per node,
+Certifies ``lower_bound`` <= the global optimum, attested by the search tree. Cost: one small convex program per node,
 O(n k p^2) per interior point step; the number of nodes grows with the number of samples worth disbelieving.
 """
 
 from __future__ import annotations
 
-import heapq
 import math
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.capabilities import ANY_CLASSES, ANY_LINEAR, Takes
 from ...core.problem import Problem
 from ...core.result import Result
 from ...core.solving import Options
-from .best_first import BestFirst
+from .best_first import BestFirst, declare
 from .best_first import Settings as Settings
+from .coordinates import BUDGET
 
 Array = NDArray[np.float64]
-
+TAKES = declare("patterns", {"truncated", "truncated elsewhere than 0", "jump", "no hinge"})
 FREE, BELIEVED, CAPPED = 0, 1, 2
-#: Node problems are solved to this fraction of the asked gap.
-_NODE_TOLERANCE = 0.02
 
 
-TAKES = Takes(
-    "patterns",
-    losses=frozenset({"truncated", "truncated elsewhere than 0", "jump", "no hinge"}),
-    spaces=ANY_LINEAR,
-    classes=ANY_CLASSES,
-    penalties=frozenset({"l2", "l1", "l1 weights", "elastic net", "zero l1 weights"}),
-)
+@dataclass(frozen=True)
+class _Constants:
+    """How well nodes are solved, and which of their minimisers are polished.
+
+    Attributes
+    ----------
+    accuracy : float
+        Node problems are solved to this fraction of the asked gap: what is lost in a node must not keep it open.
+    promising : float
+        A relaxed minimiser that costs at most this, as a multiple of the incumbent's value, is polished.
+    early, seldom : int
+        Of the first ``early`` nodes all minimisers are polished, later one in ``seldom`` whatever it costs.
+    """
+
+    accuracy: float = 0.02
+    promising: float = 1.02
+    early: int = 64
+    seldom: int = 16
+
+
+_C = _Constants()
 
 
 def solve(problem: Problem, options: Options, start: Result | None = None) -> Result:
@@ -61,8 +73,7 @@ def solve(problem: Problem, options: Options, start: Result | None = None) -> Re
     Result
         With a global bound; ``n_iter`` counts nodes, ``extra["open"]`` those left.
     """
-    TAKES.check(problem)
-    return _Search(problem, options, start).run()
+    return PatternSearch(problem, options, start).run()
 
 
 class _Node(NamedTuple):
@@ -71,51 +82,52 @@ class _Node(NamedTuple):
     lower: Array
     upper: Array
     state: NDArray[np.int8]
-    violation: Array
     centre: Array
     dual: Array
+    violation: Array | None  # None: not bounded yet
+
+    def child(self, number: int, sample: int, fate: int) -> _Node:
+        """Return a copy in which the fate of a sample is decided, to be tightened in place."""
+        state = self.state.copy()
+        state[sample] = fate
+        return _Node(
+            self.bound, number, self.lower.copy(), self.upper.copy(), state, self.centre.copy(), self.dual.copy(), None
+        )
 
 
-class _Search(BestFirst):
+class PatternSearch(BestFirst):
     """A best-first search whose parts are nodes: patterns decided for some samples, and a box."""
 
+    takes = TAKES
     note = "search over truncation patterns"
 
-    def __init__(self, problem: Problem, options: Options, start: Result | None) -> None:
-        super().__init__(problem, options, start)
-        self.data = self.parts.samples()
-
-    def _begin(self) -> None:
-        lower, upper = self.at.box(self.value)
+    def _first_parts(self) -> list[Any]:
         state = np.full(self.problem.n, FREE, dtype=np.int8)
-        self._open(lower, upper, state, np.zeros(self.at.p), np.full(1, -math.inf), 0.0)
+        box, centre, dual = self.at.box(self.value), np.zeros(self.at.p), np.full(1, -math.inf)
+        return [_Node(0.0, next(self.numbers), *box, state, centre, dual, None)]
 
     def _split(self, part: _Node) -> None:
-        i = int(np.argmax(np.where(part.state == FREE, part.violation, -math.inf)))
+        if part.violation is None:
+            return self._open(part.child(next(self.numbers), 0, FREE))
+        sample = int(np.argmax(np.where(part.state == FREE, part.violation, -math.inf)))
         for fate in (BELIEVED, CAPPED):
-            state = part.state.copy()
-            state[i] = fate
-            self._open(part.lower.copy(), part.upper.copy(), state, part.centre.copy(), part.dual.copy(), part.bound)
+            self._open(part.child(next(self.numbers), sample, fate))
+        return None
 
-    def _open(
-        self, lower: Array, upper: Array, state: NDArray[np.int8], centre: Array, dual: Array, inherited: float
-    ) -> None:
+    def _open(self, node: _Node) -> None:
         """Bound a node and keep it if it may hold something better than the incumbent."""
-        from . import patterns_jit as nodes
+        from .patterns_jit import bound_node
 
-        self.n_opened += 1
+        self.n_steps += 1
         theta, violation = np.zeros(self.at.p), np.zeros(self.problem.n)
-        budget = self.value * (1 + 1e-9)
-        tol = _NODE_TOLERANCE * self.options.gap_tol * self.value
-        bound = nodes.bound_node(
-            self.data, lower, upper, state, budget, self.cutoff, tol, centre, dual, theta, violation
-        )
-        bound = max(bound, inherited)
-        if bound < self.cutoff:
-            promising = self.problem.value(*self.at.unpack(theta)) < 1.02 * self.value
-            if promising or self.n_opened < 64 or self.n_opened % 16 == 0:
-                self._offer(theta)
-        if bound < self.cutoff and np.any(state == FREE):
-            heapq.heappush(self.heap, _Node(bound, next(self.numbers), lower, upper, state, violation, centre, dual))
-        else:
-            self.closed = min(self.closed, bound)
+        tol = _C.accuracy * self.options.gap_tol * self.value
+        bound = bound_node(
+            self.parts.samples, node.lower, node.upper, node.state, self.value * BUDGET, self.cutoff, tol,
+            node.centre, node.dual, theta, violation,
+        )  # fmt: skip
+        node = node._replace(bound=max(bound, node.bound), violation=violation)
+        if node.bound < self.cutoff:
+            is_promising = self.problem.value(*self.at.unpack(theta)) < _C.promising * self.value
+            if is_promising or self.n_steps < _C.early or self.n_steps % _C.seldom == 0:
+                self.offer(theta)
+        self._keep(node, can_split=bool(np.any(node.state == FREE)))

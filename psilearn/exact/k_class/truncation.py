@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core.losses import JUMP_TOLERANCE
+from ...core.solving import Clock
 from . import hinge_qp_jit as hinge_qp
-from . import patterns_jit as nodes
-from . import vertices_jit as vertices
-from .coordinates import Coordinates
+from . import relaxation_jit as relaxation
+from .coordinates import BUDGET, Coordinates
 from .polyhedron import Polyhedron
 
 Array = NDArray[np.float64]
@@ -34,7 +34,7 @@ class Truncation:
     def __init__(self, at: Coordinates) -> None:
         self.at = at
         loss = at.problem.loss
-        self.kinks = np.array([t for _, t in loss.hinges])
+        self.breakpoints = np.array([t for _, t in loss.hinges])
         self.slopes = np.array([c for c, _ in loss.hinges])
         self.has_jump = not loss.is_continuous
         self.rows = np.ascontiguousarray(at.rows)
@@ -54,39 +54,61 @@ class Truncation:
         flat = rows.reshape(price.size, at.p)
         return np.vstack([flat, -flat]), np.tile(price.ravel(), 2)
 
-    def convex_tangent(self, theta: Array) -> tuple[float, Array]:
-        """Return s_1(theta) and a subgradient."""
-        problem, q = self.at.problem, self.at.curvature
+    @cached_property
+    def samples(self) -> relaxation.Samples:
+        """What the compiled loops need to know of the problem."""
+        at, problem, loss = self.at, self.at.problem, self.at.problem.loss
+        order, distance = at.neighbours()
+        return relaxation.Samples(
+            self.rows, problem.costs, self.breakpoints, self.slopes, float(loss.t), float(loss.cap), self.has_jump,
+            at.curvature, *self.absolute_rows, order, distance, float(at.radius), problem.penalty.l2 == 0,
+        )  # fmt: skip
+
+    @cached_property
+    def _untruncated(self) -> tuple[Array, Array]:
+        """Breakpoints and coefficients of C sum_i weight_i g(u_i)."""
+        costs = self.at.problem.costs
+        return np.tile(self.breakpoints, (costs.size, 1)), costs[:, None] * self.slopes
+
+    def tangent(self, theta: Array, breakpoints: Array, coef: Array) -> tuple[float, Array]:
+        """Return value and subgradient of P + sum_i sum_m coef_im (breakpoints_im - u_i)_+ at theta."""
+        q = self.at.curvature
         scores = self.rows @ theta
         rival = scores.argmin(axis=1)
-        u = scores[np.arange(len(rival)), rival]
-        weight = problem.costs * problem.loss.convex_slope(u)
-        value = 0.5 * float(q @ theta**2) + float(problem.costs @ problem.loss.convex_value(u))
-        slope = q * theta - weight @ self.rows[np.arange(len(rival)), rival]
+        short = breakpoints - scores[np.arange(len(rival)), rival][:, None]
+        weight = np.where(short > 0, coef, 0.0)
+        value = 0.5 * float(q @ theta**2) + float(np.sum(weight * short))
+        slope = q * theta - weight.sum(axis=1) @ self.rows[np.arange(len(rival)), rival]
         rows, price = self.absolute_rows
         active = rows @ theta < 0
         value -= float(price[active] @ (rows[active] @ theta))
         return value, slope - price[active] @ rows[active]
 
+    def convex_tangent(self, theta: Array) -> tuple[float, Array]:
+        """Return s_1(theta) and a subgradient."""
+        return self.tangent(theta, *self._untruncated)
+
     def concave_values(self, points: Array, index: NDArray[np.int64], out: Array) -> None:
         """Write s_2 = -sum_i cost_i (g(u_i) - cap)_+ at some vertices (t, theta)."""
-        problem = self.at.problem
-        vertices.concave_part(
-            points, index, index.size, self.rows, problem.costs, self.kinks, self.slopes, problem.loss.cap, out
-        )
+        relaxation.concave_part(points, index, self.samples, out)
+
+    def margin_floors(self, upper: float) -> Array:
+        """Return numbers below which margins do not fall at any point with objective <= ``upper``."""
+        return relaxation.margin_floors(self.samples, upper * BUDGET)
 
     def convex_minimum(self) -> tuple[float, Array]:
         """Minimise s_1 (a jump left out); returns (a lower bound of the minimum, the minimiser found)."""
         theta = np.zeros(self.at.p)
-        coef = np.tile(self.slopes, (self.at.problem.n, 1)) * self.at.problem.costs[:, None]
-        return self._minimise(coef, np.full(self.at.problem.n, -np.inf), theta, 1e-9), theta
+        return self._minimise(self._untruncated[1], np.full(self.at.problem.n, -np.inf), theta, 1e-9), theta
 
-    def alternate(self, theta: Array, max_iter: int = 50) -> Array:
+    def alternate(self, theta: Array, clock: Clock, max_iter: int = 50) -> Array:
         """Minimise over coefficients and patterns in turn, from the pattern of ``theta``, while it changes."""
         keep = self._kept(theta)
         for _ in range(max_iter):
+            if clock.is_over:
+                break
             theta = theta.copy()
-            coef = np.where(keep[:, None], self.at.problem.costs[:, None] * self.slopes, 0.0)
+            coef = np.where(keep[:, None], self._untruncated[1], 0.0)
             floor = np.where(keep & self.has_jump, self.at.problem.loss.t, -np.inf)
             self._minimise(coef, floor, theta, 1e-8)
             new = self._kept(theta)
@@ -102,43 +124,19 @@ class Truncation:
 
     def _minimise(self, coef: Array, floor: Array, theta: Array, tol: float) -> float:
         at = self.at
-        kinks = np.tile(self.kinks, (at.problem.n, 1))
         rows, price = self.absolute_rows
-        A, tau, first, c = hinge_qp.assemble(self.rows, kinks, coef, floor, rows, np.zeros(price.size), price)
+        A, tau, first, c = hinge_qp.assemble(
+            self.rows, self._untruncated[0], coef, floor, rows, np.zeros(price.size), price
+        )
         bound, _ = hinge_qp.solve_hinge_qp(
             A, tau, first, c, np.zeros(at.p), at.curvature, *self.box, theta, tol, self.tiny, np.inf, 0.0
         )
         return float(bound)
 
-    def relaxed_tangent(self, theta: Array, node_kinks: Array, node_coef: Array) -> tuple[float, Array]:
-        """Return value and subgradient of R = P + the convex envelopes of the losses given by :meth:`envelopes`."""
-        q = self.at.curvature
-        scores = self.rows @ theta
-        rival = scores.argmin(axis=1)
-        short = node_kinks - scores[np.arange(len(rival)), rival][:, None]
-        weight = np.where(short > 0, node_coef, 0.0)
-        value = 0.5 * float(q @ theta**2) + float(np.sum(weight * short))
-        slope = q * theta - weight.sum(axis=1) @ self.rows[np.arange(len(rival)), rival]
-        rows, price = self.absolute_rows
-        active = rows @ theta < 0
-        value -= float(price[active] @ (rows[active] @ theta))
-        return value, slope - price[active] @ rows[active]
-
     def envelopes(self, low: Array) -> tuple[Array, Array]:
-        """Kinks and coefficients of the convex envelopes of the losses where margins are at least ``low``."""
-        problem = self.at.problem
-        return nodes.envelopes(low, problem.costs, self.kinks, self.slopes, problem.loss.t, problem.loss.cap)
+        """Breakpoints and coefficients of the convex envelopes of the losses where margins are at least ``low``."""
+        return relaxation.envelopes(low, self.samples)
 
     def raise_margins(self, cone: Polyhedron, low: Array) -> None:
         """Raise ``low`` to the least margins over a polyhedron."""
-        nodes.lowest_margins(cone.points, cone.alive, cone.top, self.rows, low)
-
-    def samples(self) -> nodes.Samples:
-        """What the nodes of a search over patterns share."""
-        at, problem, loss = self.at, self.at.problem, self.at.problem.loss
-        order, distance = at.neighbours()
-        is_l1 = problem.penalty.l2 == 0
-        return nodes.Samples(
-            self.rows, problem.costs, self.kinks, self.slopes, float(loss.t), float(loss.cap), self.has_jump,
-            at.curvature, *self.absolute_rows, order, distance, float(at.radius), is_l1,
-        )  # fmt: skip
+        relaxation.lowest_margins(cone.points, cone.alive, cone.top, self.samples, low)

@@ -220,7 +220,7 @@ def is_complete(points, tight, neighbour, alive, top, H, h0, used, scale):
                     if e != d and H[tight[v, e], 0] != 0.0:
                         return broken, off, False
                 continue
-            if not alive[w]:
+            if w >= top or not alive[w]:
                 return broken, off, False
             back = -1
             for e in range(D):
@@ -229,26 +229,3 @@ def is_complete(points, tight, neighbour, alive, top, H, h0, used, scale):
             if back < 0 or not _same_ridge(tight, v, d, w, back):
                 return broken, off, False
     return broken, off, True
-
-
-@kernel
-def concave_part(points, index, count, rows, cost, kinks, slopes, cap, out):
-    """Write -sum_i cost_i (g(u_i) - cap)_+ at some vertices, theta = z[1:], u_i = min_r rows[i, r]'theta."""
-    n, n_rivals, p = rows.shape
-    for m in range(count):
-        v = index[m]
-        total = 0.0
-        for i in range(n):
-            u = np.inf
-            for r in range(n_rivals):
-                f = 0.0
-                for l in range(p):
-                    f += rows[i, r, l] * points[v, l + 1]
-                u = min(u, f)
-            g = 0.0
-            for h in range(kinks.size):
-                if u < kinks[h]:
-                    g += slopes[h] * (kinks[h] - u)
-            if g > cap:
-                total -= cost[i] * (g - cap)
-        out[v] = total
