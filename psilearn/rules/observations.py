@@ -42,6 +42,10 @@ class Observations:
         np.add.at(total, place.ravel(), weight[used])
         return cls(np.ascontiguousarray(both[:, :-1]), both[:, -1].astype(np.int64), total)
 
+    def subset(self, rows: NDArray) -> Observations:
+        """These observations alone."""
+        return Observations(self.X[rows], self.y[rows], self.weight[rows])
+
     @property
     def total(self) -> float:
         """M, the total weight."""

@@ -85,7 +85,8 @@ def test_with_many_flips_and_small_nu_the_largest_soft_margin_is_zero():
     rng = np.random.default_rng(0)
     A = rng.integers(0, 2, (200, 5))
     y = np.where((A[:, 0] & A[:, 1]) ^ (rng.random(200) < 0.2), 1, -1)
-    model = LPBoostClassifier(nu=0.2, max_order=2).fit(A, y)
+    with pytest.warns(UserWarning, match=r"constant.*raise nu"):
+        model = LPBoostClassifier(nu=0.2, max_order=2).fit(A, y)
     data = Observations.merge(A, y)
     assert soft_margin_lp(data, all_columns(data.X, 2), 1 / (0.2 * data.total)) == pytest.approx(0, abs=1e-9)
     assert model.objective_ == pytest.approx(0, abs=1e-9)

@@ -22,6 +22,18 @@ class Column(NamedTuple):
     cost: float
 
 
+def answers(column: Column, X: NDArray) -> NDArray[np.float64]:
+    """Answers of a base classifier on other rows than those it was offered for."""
+    key = column.key
+    if isinstance(key, Monomial):
+        return key.sign * key.covers(X).astype(np.float64)
+    if isinstance(key, Fitted):
+        return np.asarray(key.learner.predict(X), dtype=np.float64)
+    if isinstance(key, int):
+        return X[:, key].astype(np.float64)
+    return np.full(X.shape[0], column.h[0])
+
+
 class Offer(NamedTuple):
     """Columns with their rewards minus costs (best first), an upper bound over all columns (inf if unknown), nodes."""
 
