@@ -130,8 +130,8 @@ class LPBoostClassifier(RuleBooster):
         least = float(data.weight.min()) / data.total
         if self.nu < least:
             warnings.warn(
-                f"nu={self.nu!r} allows for less than the share {least:.3g} of the smallest observation (equal ones counted "
-                f"together): this is the hard margin, which one wrong label decides. Use a nu above {least:.3g}.",
+                f"nu={self.nu!r} allows for less than the share {least:.3g} of the smallest observation (equal ones "
+                f"counted together): this is the hard margin, which one wrong label decides; use a larger nu.",
                 UserWarning,
                 stacklevel=4,
             )

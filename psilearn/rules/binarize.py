@@ -70,7 +70,8 @@ def _typed(column: NDArray) -> NDArray:
 def cut_points(x: NDArray, y: NDArray, max_cuts: int | None = None) -> NDArray[np.float64]:
     """Midpoints between consecutive values of x not all of whose observations share one class.
 
-    With ``max_cuts`` the points nearest to that many equally spaced quantiles of x are kept.
+    With ``max_cuts`` half of as many are those nearest to equally spaced quantiles of x, where the observations are,
+    and the others are spread evenly over the list of the remaining ones, where the class changes.
     """
     known = ~np.isnan(x)
     values, place = np.unique(x[known], return_inverse=True)
@@ -84,9 +85,19 @@ def cut_points(x: NDArray, y: NDArray, max_cuts: int | None = None) -> NDArray[n
     # in the last bits the midpoint may round up to the larger value, which "x > cut" would then exclude
     cuts = np.where(middle < values[1:], middle, values[:-1])[useful]
     if max_cuts is not None and cuts.size > max_cuts:
-        wanted = np.quantile(x[known], (np.arange(max_cuts) + 0.5) / max_cuts)
-        cuts = np.unique(cuts[np.abs(cuts[:, None] - wanted).argmin(axis=0)])
+        n = max_cuts // 2
+        wanted = np.quantile(x[known], (np.arange(n) + 0.5) / n) if n else np.empty(0)
+        chosen = np.unique(_nearest(cuts, wanted))
+        rest = np.setdiff1d(np.arange(cuts.size), chosen)
+        spread = np.linspace(0, rest.size - 1, max_cuts - chosen.size).round().astype(np.intp)
+        cuts = cuts[np.union1d(chosen, rest[spread])]
     return cuts
+
+
+def _nearest(cuts: NDArray, wanted: NDArray) -> NDArray[np.intp]:
+    """Places of the cuts (sorted) nearest to the wanted values."""
+    right = np.clip(np.searchsorted(cuts, wanted), 1, cuts.size - 1)
+    return right - (wanted - cuts[right - 1] <= cuts[right] - wanted)
 
 
 def separating(A: NDArray, y: NDArray, limit: int, seed: int) -> NDArray[np.uint8]:
@@ -150,7 +161,7 @@ class LogicalBinarizer(TransformerMixin, BaseEstimator):
     multiplicity : int, default=1
         How many attributes of the support set must tell each pair apart (or as many as there are).
     max_cuts : int, "auto" or None, default="auto"
-        Cut points per feature at most, nearest to quantiles; "auto" allows about 20 000 over all features.
+        Cut points per feature at most, half of them near quantiles; "auto" allows about 20 000 over all features.
     categorical_features : list of names or indices, optional
         Features to treat as categories whatever their type. Otherwise strings, booleans and pandas categories are.
     missing : bool, default=False
