@@ -1,6 +1,7 @@
 """Test error of the rule learners on eleven tables. Reads the data sets from the folder named by PSILEARN_DATA.
 
-python benchmarks/rules_accuracy.py [--rows NAME,...] [--sets NAME,...] [--repeats 2] [--most 2000] [--limit 15] [--flip 0]
+python benchmarks/rules_accuracy.py [--rows NAME,...] [--sets NAME,...] [--repeats 2] [--most 2000] [--limit 15]
+    [--flip 0]
 
 Twofold cross-validation, repeated: mean error in percent, number of rules, seconds per fit. Tables of more than
 ``--most`` rows are sampled, ``--flip`` is the share of training labels that are flipped, ``--limit`` the seconds that

@@ -1,4 +1,4 @@
-"""LP-Boost with column generation: the soft-margin linear programme over all base classifiers.
+"""LP-Boost with column generation: the soft-margin linear program over all base classifiers.
 
 Goldberg and Eckstein, Tightened L0-Relaxation Penalties for Classification (2009), equation (3):
 
@@ -55,7 +55,7 @@ def soft_margin(margins: NDArray, weight: NDArray, D: float) -> tuple[float, flo
 
 
 class DualMaster:
-    """The dual programme over the columns so far, kept warm."""
+    """The dual program over the columns so far, kept warm."""
 
     def __init__(self, data: Observations, D: float) -> None:
         m = data.y.size

@@ -1,4 +1,4 @@
-"""Weighted observations with equal (row, label) merged: the finite list a boosting programme is written over."""
+"""Weighted observations with equal (row, label) merged: the finite list a boosting program is written over."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ def constant_score(rules: Sequence[Rule | GivenRule], weights: Sequence[float]) 
 
 
 def constant_text(label: Any) -> str:
-    """The text of a model that does not look at the features."""
+    """The text of a model that does not depend on the features."""
     return f"A constant model: no rule was found worth its place, and every observation is given class {label}."
 
 
