@@ -16,16 +16,30 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d, validate_data
 
 from ..core.result import Status
+from ..core.solving import Clock
+from ..rules import checks
 from ..rules.attributes import Attribute, Table
 from ..rules.binarize import LogicalBinarizer, read_table
 from ..rules.observations import Observations
 from ..rules.pricing.oracles import Column, Fitted, LearnerOracle, MatrixOracle, MonomialOracle, Oracle
 from ..rules.pricing.search import Monomial
 from ..rules.rules import GivenRule, Rule, condition_of
-from ..rules.text import many_class_text, two_class_text
+from ..rules.text import constant_score, constant_text, many_class_text, two_class_text
 
 #: Scores closer to zero than this are ties and go to the larger class.
 TIE = 1e-12
+#: Cut points per feature with ``binarizer="auto"``: more of them did not lower the held-out error on eleven data sets
+#: (64 against 32 against 16: within 0.4 points), and pricing takes the longer.
+MAX_CUTS = 32
+
+
+def binarizer_named(name: str) -> LogicalBinarizer:
+    """Return the binarizer for accuracy ("auto") or the small support set of the paper ("support")."""
+    if name == "auto":
+        return LogicalBinarizer(support=None, max_cuts=MAX_CUTS, missing=True)
+    if name == "support":
+        return LogicalBinarizer()
+    raise ValueError(f"binarizer must be 'auto', 'support' or a LogicalBinarizer, got {name!r}.")
 
 
 class Training(NamedTuple):
@@ -43,10 +57,17 @@ class RuleBooster(ClassifierMixin, BaseEstimator, ABC):
     max_order: int
     base_learner: Any = None
     binarizer: Any
+    time_limit: float | None = None
     _promises_optimum = True
+    #: What to do about a constant model.
+    _against_constant: str
 
     @abstractmethod
-    def _solve(self, data: Observations) -> tuple[list[Column], NDArray, Any]:
+    def _check_parameters(self) -> None:
+        """Refuse parameters that cannot be used, before anything is computed."""
+
+    @abstractmethod
+    def _solve(self, data: Observations, seconds: float) -> tuple[list[Column], NDArray, Any]:
         """Solve one problem of two classes: columns, their weights, and the solver's result."""
 
     @abstractmethod
@@ -65,17 +86,29 @@ class RuleBooster(ClassifierMixin, BaseEstimator, ABC):
         sample_weight : array-like of shape (n,), optional
             A weight of 2 is the same as the observation given twice, 0 the same as leaving it out.
         """
+        self._check_parameters()
+        clock = Clock(checks.seconds(self.time_limit))
         training = self._read(X, y, sample_weight)
         targets = [1] if self.classes_.size == 2 else list(range(self.classes_.size))
         fits = []
-        for target in targets:
-            signs = np.where(training.codes == target, 1, -1)
-            fits.append(self._solve(Observations.merge(training.matrix, signs, training.weight)))
+        for done, target in enumerate(targets):
+            data = Observations.merge(training.matrix, np.where(training.codes == target, 1, -1), training.weight)
+            fits.append(self._solve(data, max(0.0, clock.left) / (len(targets) - done)))
         self._collect(training, fits, targets)
-        if self._promises_optimum and self.status_ is not Status.OPTIMAL:
-            message = f"{type(self).__name__} stopped early ({self.status_}); objective_ and its bound are honest."
-            warnings.warn(message, ConvergenceWarning, stacklevel=2)
+        self._warn()
         return self
+
+    def _warn(self) -> None:
+        """Warn of a fit that was stopped, or that has nothing to say."""
+        name = type(self).__name__
+        is_stopped = self._promises_optimum and self.status_ is not Status.OPTIMAL
+        constant = f"constant: every observation is given class {self._constant_class()}." if self.is_constant_ else ""
+        if is_stopped:
+            message = f"{name} stopped early ({self.status_}); objective_ and its bound are honest."
+            message += f" So far the model is {constant}" if constant else ""
+            warnings.warn(message, ConvergenceWarning, stacklevel=3)
+        elif constant:
+            warnings.warn(f"{name} is {constant} {self._against_constant}", UserWarning, stacklevel=3)
 
     def _read(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> Training:
         labels = np.asarray(column_or_1d(y, warn=True))
@@ -105,11 +138,9 @@ class RuleBooster(ClassifierMixin, BaseEstimator, ABC):
     def _find_attributes(self, table: Table, names: list[str], codes: NDArray) -> list[Attribute]:
         if all(column.dtype != object and np.isin(column, (0.0, 1.0)).all() for column in table):
             return [Attribute(j, name, "flag") for j, name in enumerate(names)]
-        binarizer = self._default_binarizer() if self.binarizer is None else clone(self.binarizer)
-        return binarizer.find(table, names, codes)
-
-    def _default_binarizer(self) -> LogicalBinarizer:
-        return LogicalBinarizer()
+        if isinstance(self.binarizer, LogicalBinarizer):
+            return clone(self.binarizer).find(table, names, codes)
+        return binarizer_named(self.binarizer).find(table, names, codes)
 
     def _answers(self, table: Table) -> NDArray[np.uint8]:
         answers = [attribute.holds(table) for attribute in self.attributes_]
@@ -118,8 +149,6 @@ class RuleBooster(ClassifierMixin, BaseEstimator, ABC):
     def _oracle(self, data: Observations, cost: Callable[[int], float]) -> Oracle:
         """The base learner with costs c(order); classifiers that are not monomials count as order 1."""
         if self.base_learner is None:
-            if self.max_order < 0:
-                raise ValueError(f"max_order must be non-negative, got {self.max_order!r}.")
             K = min(self.max_order, data.X.shape[1])
             return MonomialOracle(data, K, [cost(k) for k in range(K + 1)])
         if not isinstance(self.base_learner, str):
@@ -141,12 +170,24 @@ class RuleBooster(ClassifierMixin, BaseEstimator, ABC):
         self.n_rules_ = len(rules)
         self.class_share_ = np.bincount(training.codes, training.weight) / training.weight.sum()
         self.results_ = [result for _, _, result in fits]
+        self.is_constant_ = self._constant_class() is not None
         self.objective_ = float(sum(result.objective for result in self.results_))
         self.lower_bound_ = float(sum(self._bound_of(result) for result in self.results_))
         self.n_iter_ = int(sum(result.n_iter for result in self.results_))
         self.history_ = tuple(step for result in self.results_ for step in result.history)
         stopped = [result.status for result in self.results_ if result.status is not Status.OPTIMAL]
         self.status_ = stopped[0] if stopped else Status.OPTIMAL
+
+    def _constant_class(self) -> Any:
+        """The class that every observation is given, None if it depends on the observation."""
+        scores = []
+        for problem in range(len(self.results_)):
+            mine = np.flatnonzero(self.rule_problem_ == problem)
+            scores.append(constant_score([self.rules_[k] for k in mine], self.weights_[mine].tolist()))
+        if any(score is None for score in scores):
+            return None
+        votes = np.array(scores, dtype=np.float64)[None]
+        return self._winners(self._without_ties(votes, np.zeros_like(votes)))[0]
 
     def _rule(self, column: Column, target: int, training: Training) -> Rule | GivenRule:
         key = column.key
@@ -183,20 +224,26 @@ class RuleBooster(ClassifierMixin, BaseEstimator, ABC):
             votes = weight * rule.votes(data)
             scores[:, problem] += votes
             records[:, problem] += votes * rule.reliability
+        return self._without_ties(scores, records)
+
+    def _without_ties(self, scores: NDArray, records: NDArray) -> NDArray[np.float64]:
         if self.classes_.size > 2:
             return scores + 1e3 * TIE * records + TIE * self.class_share_
         larger = TIE if self.class_share_[1] >= self.class_share_[0] else -TIE
         return np.where(np.abs(scores[:, 0]) < TIE, larger, scores[:, 0])
 
+    def _winners(self, scores: NDArray) -> NDArray:
+        return self.classes_[scores.argmax(axis=1) if scores.ndim == 2 else (scores > 0).astype(int)]
+
     def predict(self, X: Any) -> NDArray:
         """The class with more votes."""
-        scores = self.decision_function(X)
-        index = scores.argmax(axis=1) if scores.ndim == 2 else (scores > 0).astype(int)
-        return self.classes_[index]
+        return self._winners(self.decision_function(X))
 
     def export_text(self) -> str:
         """The model as a text: points of each rule, what it votes for, when it applies, its training record."""
         check_is_fitted(self)
+        if self.is_constant_:
+            return constant_text(self._constant_class())
         if self.classes_.size == 2:
             otherwise = self.classes_[int(self.class_share_[1] >= self.class_share_[0])]
             return two_class_text(self.rules_, self.weights_.tolist(), self.classes_.tolist(), otherwise)

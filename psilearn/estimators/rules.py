@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+import warnings
 from numbers import Real
 from typing import Any
 
@@ -11,11 +12,11 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
 from ..core.result import relative_gap
-from ..rules import lpboost, slipper
-from ..rules.binarize import LogicalBinarizer
+from ..core.solving import Clock
+from ..rules import checks, lpboost, slipper, tuning
 from ..rules.l0 import boost as l0boost
 from ..rules.observations import Observations
-from ..rules.pricing.oracles import Column, MonomialOracle
+from ..rules.pricing.oracles import Column, Oracle
 from ._rule_booster import RuleBooster, Training
 
 __all__ = ["L0BoostClassifier", "LPBoostClassifier", "SlipperClassifier"]
@@ -29,14 +30,18 @@ class LPBoostClassifier(RuleBooster):
 
     Parameters
     ----------
-    nu : float in (0, 1], default=0.5
+    nu : float in (0, 1] or "auto", default=0.5
         Upper bound on the fraction of margin errors. If no voting classifier gets along with so few, the largest soft
         margin is 0: the two constant rules cancel, and every observation is given the majority's class. Raise nu then;
-        with flipped labels it must exceed about twice the fraction of flips.
+        with flipped labels it must exceed about twice the fraction of flips. Where the classes are easy to tell apart,
+        a large nu gives a very short and less accurate list. "auto" takes the value with the smallest held-out error in
+        a cross-validation within the training data.
     max_order : int, default=1
         Largest number of conditions in a rule, K.
-    binarizer : transformer, optional
-        A :class:`LogicalBinarizer`; the default one if None. Not used for data that are 0/1 already.
+    binarizer : "auto", "support" or LogicalBinarizer, default="auto"
+        How features become yes/no attributes: up to 32 cut points for each number where the class can change, an
+        attribute for each category and one for missing values ("auto"); or the few of them that still tell the classes
+        apart ("support"), as in the paper. Not used for data that are 0/1 already.
     base_learner : classifier or "precomputed", optional
         Another base learner instead of monomials: a scikit-learn classifier that takes sample weights (then nothing is
         proved), or "precomputed" if X itself holds the answers of the base classifiers, in [-1, 1].
@@ -45,7 +50,9 @@ class LPBoostClassifier(RuleBooster):
     max_iter : int, default=10000
         Rounds of column generation.
     time_limit : float, optional
-        Seconds.
+        Seconds for the whole fit.
+    random_state : int, default=0
+        Seed of the folds with ``nu="auto"``.
 
     Attributes
     ----------
@@ -58,6 +65,10 @@ class LPBoostClassifier(RuleBooster):
         The same: what is reached bounds the maximum from below.
     upper_bound_ : float
         Proved upper bound on the soft margin.
+    nu_ : ndarray
+        The nu of each problem.
+    is_constant_ : bool
+        Whether no rule with a condition is left; then every observation is given the majority's class.
     gap_ : float
         Relative gap (upper_bound_ - objective_) / max(|objective_|, eps); 0 where the difference is within the
         tolerance on edges (twice ``tol`` for each problem), since the soft margin itself may be 0.
@@ -66,7 +77,15 @@ class LPBoostClassifier(RuleBooster):
     """
 
     def __init__(
-        self, nu=0.5, max_order=1, binarizer=None, base_learner=None, tol=1e-9, max_iter=10_000, time_limit=None
+        self,
+        nu=0.5,
+        max_order=1,
+        binarizer="auto",
+        base_learner=None,
+        tol=1e-9,
+        max_iter=10_000,
+        time_limit=None,
+        random_state=0,
     ):
         self.nu = nu
         self.max_order = max_order
@@ -75,18 +94,55 @@ class LPBoostClassifier(RuleBooster):
         self.tol = tol
         self.max_iter = max_iter
         self.time_limit = time_limit
+        self.random_state = random_state
 
-    def _solve(self, data: Observations) -> tuple[list[Column], NDArray, Any]:
-        limit = np.inf if self.time_limit is None else self.time_limit
-        oracle = self._oracle(data, lambda order: 0.0)
-        result = lpboost.solve(data, oracle, self.nu, tol=self.tol, max_iter=self.max_iter, time_limit=limit)
+    _against_constant = (
+        "The largest soft margin is 0, because no vote gets along with as few margin errors as nu allows: "
+        "raise nu (to more than twice the share of wrong labels), or set nu='auto'."
+    )
+
+    def _check_parameters(self) -> None:
+        checks.count("max_order", self.max_order, 0)
+        checks.count("max_iter", self.max_iter, 1)
+        checks.tolerance(self.tol)
+        if isinstance(self.nu, str) and self.nu == "auto":
+            return
+        if not isinstance(self.nu, Real) or not 0 < self.nu <= 1:
+            raise ValueError(
+                f"nu must lie in (0, 1] or be 'auto', got {self.nu!r}: it is the largest share of the observations "
+                f"that may have less than the margin."
+            )
+
+    def _solve(self, data: Observations, seconds: float) -> tuple[list[Column], NDArray, Any]:
+        clock = Clock(seconds)
+        nu = self._nu(data, seconds)
+        result = lpboost.solve(
+            data, self._free_rules(data), nu, tol=self.tol, max_iter=self.max_iter, time_limit=max(0.0, clock.left)
+        )
         return result.columns, result.weights, result
+
+    def _free_rules(self, data: Observations) -> Oracle:
+        return self._oracle(data, lambda order: 0.0)
+
+    def _nu(self, data: Observations, seconds: float) -> float:
+        if isinstance(self.nu, str):
+            return tuning.best_nu(data, self._free_rules, self.random_state, self.tol, seconds)
+        least = float(data.weight.min()) / data.total
+        if self.nu < least:
+            warnings.warn(
+                f"nu={self.nu!r} allows for less than the share {least:.3g} of the smallest observation (equal ones "
+                f"counted together): this is the hard margin, which one wrong label decides; use a larger nu.",
+                UserWarning,
+                stacklevel=4,
+            )
+        return float(self.nu)
 
     def _bound_of(self, result: lpboost.LPBoostResult) -> float:
         return result.objective
 
     def _collect(self, training: Training, fits: list, targets: list[int]) -> None:
         super()._collect(training, fits, targets)
+        self.nu_ = np.array([result.nu for result in self.results_])
         self.upper_bound_ = float(sum(result.upper_bound for result in self.results_))
         is_closed = self.upper_bound_ - self.objective_ <= 2 * self.tol * len(self.results_)
         self.gap_ = 0.0 if is_closed else relative_gap(-self.objective_, -self.upper_bound_)
@@ -118,7 +174,7 @@ class L0BoostClassifier(RuleBooster):
     max_iter : int, default=10000
         Rounds of column and cut generation.
     time_limit : float, optional
-        Seconds.
+        Seconds for the whole fit.
 
     Attributes
     ----------
@@ -130,6 +186,8 @@ class L0BoostClassifier(RuleBooster):
         A proved bound on z over all rules and so on the integer optimum (15); -inf with ``cuts="paper"``.
     rho_ : float
         The margin used.
+    is_constant_ : bool
+        Whether no rule with a condition is left; then every observation is given the majority's class.
     certificate_ : list of RelaxationCertificate
         For each problem: z, smallest reduced cost, largest cut violation, lower bound, and the bound on the integer
         optimum, which is rounded up if costs and weights are integers.
@@ -144,7 +202,7 @@ class L0BoostClassifier(RuleBooster):
         kappa=1.5,
         costs="mdl",
         cuts="valid",
-        binarizer=None,
+        binarizer="auto",
         base_learner=None,
         tol=1e-6,
         max_iter=10_000,
@@ -161,32 +219,38 @@ class L0BoostClassifier(RuleBooster):
         self.max_iter = max_iter
         self.time_limit = time_limit
 
-    def _cost(self, data: Observations) -> Callable[[int], float]:
-        if callable(self.costs):
-            return lambda order: float(self.costs(order))
-        if isinstance(self.costs, Real):
-            return lambda order: float(self.costs)
-        if self.costs != "mdl":
-            raise ValueError(f"costs must be 'mdl', a number or a callable, got {self.costs!r}.")
-        K = max(1, min(self.max_order, data.X.shape[1])) if self.base_learner is None else 1
-        table = l0boost.mdl_costs(K, data.X.shape[1], data.total, self.kappa)
-        return lambda order: float(table[order])
+    _against_constant = "Every rule costs more than the mistakes it saves: lower costs or kappa, or give more data."
 
-    def _solve(self, data: Observations) -> tuple[list[Column], NDArray, Any]:
-        if (
-            self.base_learner is not None
-            and isinstance(self.base_learner, str)
-            and not np.isin(data.X, (-1, 0, 1)).all()
-        ):
+    def _check_parameters(self) -> None:
+        checks.count("max_order", self.max_order, 0)
+        checks.count("max_iter", self.max_iter, 1)
+        checks.tolerance(self.tol)
+        is_auto = isinstance(self.rho, str) and self.rho == "auto"
+        if not is_auto and not (isinstance(self.rho, Real) and 0 < self.rho <= 1):
+            raise ValueError(f"rho must lie in (0, 1] or be 'auto' (20 / M), got {self.rho!r}.")
+        if not callable(self.costs) and not isinstance(self.costs, Real) and self.costs != "mdl":
+            raise ValueError(f"costs must be 'mdl', a number or a callable, got {self.costs!r}.")
+        if not isinstance(self.kappa, Real) or not math.isfinite(self.kappa):
+            raise ValueError(f"kappa must be a finite number, got {self.kappa!r}.")
+
+    def _costs(self, data: Observations) -> list[float]:
+        """c(0), ..., c(K); classifiers that are not monomials count as order 1."""
+        K = min(self.max_order, data.X.shape[1]) if self.base_learner is None else 1
+        if callable(self.costs):
+            return checks.positive_costs(self.costs(order) for order in range(K + 1))
+        if isinstance(self.costs, Real):
+            return checks.positive_costs([float(self.costs)] * (K + 1))
+        table = l0boost.mdl_costs(max(1, K), data.X.shape[1], data.total, self.kappa)
+        return checks.positive_costs(table[: K + 1])
+
+    def _solve(self, data: Observations, seconds: float) -> tuple[list[Column], NDArray, Any]:
+        if isinstance(self.base_learner, str) and not np.isin(data.X, (-1, 0, 1)).all():
             raise ValueError("L0-RBoost needs answers -1, 0 or 1 from a precomputed base learner.")
-        self.rho_ = min(1.0, 20.0 / data.total) if isinstance(self.rho, str) and self.rho == "auto" else self.rho
-        cost = self._cost(data)
-        oracle = self._oracle(data, cost)
-        costs = [cost(order) for order in range(oracle.max_order + 1 if isinstance(oracle, MonomialOracle) else 2)]
-        limit = np.inf if self.time_limit is None else self.time_limit
+        self.rho_ = min(1.0, 20.0 / data.total) if isinstance(self.rho, str) else float(self.rho)
+        costs = self._costs(data)
         result = l0boost.solve(
-            data, oracle, self.rho_, cuts=self.cuts, min_cost=min(costs), tol=self.tol,
-            integer_costs=all(c.is_integer() for c in costs), max_iter=self.max_iter, time_limit=limit,
+            data, self._oracle(data, costs.__getitem__), self.rho_, cuts=self.cuts, min_cost=min(costs), tol=self.tol,
+            integer_costs=all(c.is_integer() for c in costs), max_iter=self.max_iter, time_limit=seconds,
         )  # fmt: skip
         return result.columns, result.weights, result
 
@@ -211,8 +275,8 @@ class SlipperClassifier(RuleBooster):
         Rounds of boosting at most.
     folds : int, default=5
         Folds of the cross-validation that chooses the number of rounds; below 2, all rounds are used.
-    binarizer : transformer, optional
-        A :class:`LogicalBinarizer`; all cut points if None.
+    binarizer : "auto", "support" or LogicalBinarizer, default="auto"
+        As in :class:`LPBoostClassifier`.
     random_state : int, RandomState or None, default=0
         Seed of the splits.
 
@@ -226,16 +290,19 @@ class SlipperClassifier(RuleBooster):
 
     _promises_optimum = False
 
-    def __init__(self, max_rounds=100, folds=5, binarizer=None, random_state=0):
+    def __init__(self, max_rounds=100, folds=5, binarizer="auto", random_state=0):
         self.max_rounds = max_rounds
         self.folds = folds
         self.binarizer = binarizer
         self.random_state = random_state
 
-    def _default_binarizer(self) -> LogicalBinarizer:
-        return LogicalBinarizer(support=None)
+    _against_constant = "No rule was better on held-out observations: give more rounds or more data."
 
-    def _solve(self, data: Observations) -> tuple[list[Column], NDArray, Any]:
+    def _check_parameters(self) -> None:
+        checks.count("max_rounds", self.max_rounds, 1)
+        checks.count("folds", self.folds, 0)
+
+    def _solve(self, data: Observations, seconds: float) -> tuple[list[Column], NDArray, Any]:
         result = slipper.fit(data, self.max_rounds, self.folds, check_random_state(self.random_state))
         return result.columns, result.weights, result
 

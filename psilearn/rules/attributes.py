@@ -14,20 +14,22 @@ Table = list[NDArray]
 
 @dataclass(frozen=True)
 class Attribute:
-    """A yes/no question about one feature: ``x > value``, ``x = value``, or, for a feature that is 0/1, ``x = 1``.
+    """A yes/no question about one feature: ``x > value``, ``x = value``, ``x`` missing, or, if it is 0/1, ``x = 1``.
 
     A missing number is answered as ``fill`` (the training median) would be; a missing category equals no value.
     """
 
     feature: int
     name: str
-    kind: Literal["above", "equals", "flag"]
+    kind: Literal["above", "equals", "flag", "missing"]
     value: Any = 1
     fill: float = np.nan
 
     def holds(self, table: Table) -> NDArray[np.bool_]:
         """Answer for every row."""
         column = table[self.feature]
+        if self.kind == "missing":
+            return is_missing(column)
         if self.kind != "above":
             return np.asarray(column == self.value, dtype=bool)
         return np.where(np.isnan(column), self.fill, column) > self.value
@@ -36,9 +38,18 @@ class Attribute:
         """The condition that the question has this answer."""
         if self.kind == "flag":
             return f"{self.name} = {int(answer)}"
+        if self.kind == "missing":
+            return f"{self.name} is {'missing' if answer else 'known'}"
         if self.kind == "equals":
             return f"{self.name} {'=' if answer else '!='} {_shown(self.value)}"
         return f"{self.name} {'>' if answer else '<='} {_shown(self.value)}"
+
+
+def is_missing(column: NDArray) -> NDArray[np.bool_]:
+    """Where a column of a table has no value."""
+    if column.dtype == object:
+        return np.array([value is None for value in column.tolist()], dtype=bool)
+    return np.isnan(column)
 
 
 def _shown(value: Any) -> str:

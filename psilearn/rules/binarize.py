@@ -15,7 +15,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, check_X_y, validate_data
 
-from .attributes import Attribute, Table
+from .attributes import Attribute, Table, is_missing
 
 #: Entries of the largest pair matrix built for a support set; beyond it, pairs are sampled.
 _MAX_ENTRIES = 100_000_000
@@ -70,7 +70,8 @@ def _typed(column: NDArray) -> NDArray:
 def cut_points(x: NDArray, y: NDArray, max_cuts: int | None = None) -> NDArray[np.float64]:
     """Midpoints between consecutive values of x not all of whose observations share one class.
 
-    With ``max_cuts`` the points nearest to that many equally spaced quantiles of x are kept.
+    With ``max_cuts`` half of as many are those nearest to equally spaced quantiles of x, where the observations are,
+    and the others are spread evenly over the list of the remaining ones, where the class changes.
     """
     known = ~np.isnan(x)
     values, place = np.unique(x[known], return_inverse=True)
@@ -84,9 +85,19 @@ def cut_points(x: NDArray, y: NDArray, max_cuts: int | None = None) -> NDArray[n
     # in the last bits the midpoint may round up to the larger value, which "x > cut" would then exclude
     cuts = np.where(middle < values[1:], middle, values[:-1])[useful]
     if max_cuts is not None and cuts.size > max_cuts:
-        wanted = np.quantile(x[known], (np.arange(max_cuts) + 0.5) / max_cuts)
-        cuts = np.unique(cuts[np.abs(cuts[:, None] - wanted).argmin(axis=0)])
+        n = max_cuts // 2
+        wanted = np.quantile(x[known], (np.arange(n) + 0.5) / n) if n else np.empty(0)
+        chosen = np.unique(_nearest(cuts, wanted))
+        rest = np.setdiff1d(np.arange(cuts.size), chosen)
+        spread = np.linspace(0, rest.size - 1, max_cuts - chosen.size).round().astype(np.intp)
+        cuts = cuts[np.union1d(chosen, rest[spread])]
     return cuts
+
+
+def _nearest(cuts: NDArray, wanted: NDArray) -> NDArray[np.intp]:
+    """Places of the cuts (sorted) nearest to the wanted values."""
+    right = np.clip(np.searchsorted(cuts, wanted), 1, cuts.size - 1)
+    return right - (wanted - cuts[right - 1] <= cuts[right] - wanted)
 
 
 def separating(A: NDArray, y: NDArray, limit: int, seed: int) -> NDArray[np.uint8]:
@@ -150,9 +161,11 @@ class LogicalBinarizer(TransformerMixin, BaseEstimator):
     multiplicity : int, default=1
         How many attributes of the support set must tell each pair apart (or as many as there are).
     max_cuts : int, "auto" or None, default="auto"
-        Cut points per feature at most, nearest to quantiles; "auto" allows about 20 000 over all features.
+        Cut points per feature at most, half of them near quantiles; "auto" allows about 20 000 over all features.
     categorical_features : list of names or indices, optional
         Features to treat as categories whatever their type. Otherwise strings, booleans and pandas categories are.
+    missing : bool, default=False
+        Whether "x is missing" is an attribute of a feature with missing values, too.
     time_limit : float, default=60
         Seconds for ``support="exact"``.
     random_state : int, default=0
@@ -172,6 +185,7 @@ class LogicalBinarizer(TransformerMixin, BaseEstimator):
         multiplicity=1,
         max_cuts="auto",
         categorical_features=None,
+        missing=False,
         time_limit=60.0,
         random_state=0,
     ):
@@ -179,6 +193,7 @@ class LogicalBinarizer(TransformerMixin, BaseEstimator):
         self.multiplicity = multiplicity
         self.max_cuts = max_cuts
         self.categorical_features = categorical_features
+        self.missing = missing
         self.time_limit = time_limit
         self.random_state = random_state
 
@@ -193,19 +208,28 @@ class LogicalBinarizer(TransformerMixin, BaseEstimator):
         """The attributes of typed columns with these names, for classes coded 0, 1, ..."""
         if self.support not in ("greedy", "exact", None):
             raise ValueError(f"support must be 'greedy', 'exact' or None, got {self.support!r}.")
-        forced = set(self.categorical_features or ())
-        limit = max(8, _MAX_CANDIDATES // len(table)) if self.max_cuts == "auto" else self.max_cuts
-        candidates = []
-        for j, (column, name) in enumerate(zip(table, names)):
-            if column.dtype == object or j in forced or name in forced:
-                present = [value for value in column.tolist() if value is not None and value == value]
-                values = sorted(set(present), key=lambda value: (str(type(value)), value))
-                candidates += [Attribute(j, name, "equals", value) for value in values]
-            else:
-                fill = float(np.nanmedian(column)) if not np.isnan(column).all() else 0.0
-                candidates += [Attribute(j, name, "above", float(t), fill) for t in cut_points(column, labels, limit)]
+        candidates = [
+            attribute for j, (column, name) in enumerate(zip(table, names))
+            for attribute in self._candidates(j, column, name, labels, len(table))
+        ]  # fmt: skip
         self.n_candidates_ = len(candidates)
         return self._chosen(candidates, table, labels)
+
+    def _candidates(self, j: int, column: NDArray, name: str, labels: NDArray, n_features: int) -> list[Attribute]:
+        """All attributes of one feature."""
+        forced = set(self.categorical_features or ())
+        found = []
+        if column.dtype == object or j in forced or name in forced:
+            present = [value for value in column.tolist() if value is not None and value == value]
+            values = sorted(set(present), key=lambda value: (str(type(value)), value))
+            found = [Attribute(j, name, "equals", value) for value in values]
+        else:
+            limit = max(8, _MAX_CANDIDATES // n_features) if self.max_cuts == "auto" else self.max_cuts
+            fill = float(np.nanmedian(column)) if not np.isnan(column).all() else 0.0
+            found = [Attribute(j, name, "above", float(t), fill) for t in cut_points(column, labels, limit)]
+        if self.missing and 0 < np.count_nonzero(is_missing(column)) < column.size:
+            found.append(Attribute(j, name, "missing"))
+        return found
 
     def _chosen(self, candidates: list[Attribute], table: Table, labels: NDArray) -> list[Attribute]:
         if self.support is None or not candidates:

@@ -1,4 +1,4 @@
-"""LP-Boost with column generation: the soft-margin linear programme over all base classifiers.
+"""LP-Boost with column generation: the soft-margin linear program over all base classifiers.
 
 Goldberg and Eckstein, Tightened L0-Relaxation Penalties for Classification (2009), equation (3):
 
@@ -13,6 +13,7 @@ whose basis has one row per classifier instead of one per observation; a new cla
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -38,6 +39,7 @@ class LPBoostResult:
     n_iter: int
     n_nodes: int
     history: tuple
+    nu: float
 
 
 def soft_margin(margins: NDArray, weight: NDArray, D: float) -> tuple[float, float]:
@@ -53,7 +55,7 @@ def soft_margin(margins: NDArray, weight: NDArray, D: float) -> tuple[float, flo
 
 
 class DualMaster:
-    """The dual programme over the columns so far, kept warm."""
+    """The dual program over the columns so far, kept warm."""
 
     def __init__(self, data: Observations, D: float) -> None:
         m = data.y.size
@@ -88,17 +90,20 @@ def solve(
     n_columns: int = 10,
     max_iter: int = 10_000,
     time_limit: float = np.inf,
+    start: Sequence[Column] = (),
 ) -> LPBoostResult:
     """Solve (3) over all classifiers of the oracle by column generation.
 
     The bound is the largest edge sum_i w_i y_i h_iu over *all* classifiers, as proved by the oracle for the best w met;
-    it is inf with an oracle that proves nothing. ``tol`` is absolute, on edges (they lie in [-1, 1]).
+    it is inf with an oracle that proves nothing. ``tol`` is absolute, on edges (they lie in [-1, 1]). ``start`` are
+    columns to begin with, those of a similar problem.
     """
     if not 0 < nu <= 1:
         raise ValueError(f"nu must lie in (0, 1], got {nu!r}.")
     clock, D = Clock(time_limit), 1.0 / (nu * data.total)
     master = DualMaster(data, D)
-    master.add(oracle.constants())
+    constants = oracle.constants()
+    master.add(constants + [column for column in start if column.key not in {c.key for c in constants}])
     known = {column.key for column in master.columns}
     upper, nodes, status, n_iter = np.inf, 0, Status.ITERATION_LIMIT, 0
     weights, objective, rho = np.zeros(0), -np.inf, 0.0
@@ -128,5 +133,5 @@ def solve(
         known |= {column.key for column in fresh}
     weights = np.pad(weights, (0, len(master.columns) - weights.size))
     return LPBoostResult(
-        master.columns, weights, rho, objective, upper, status, n_iter, nodes, tuple(clock.history)
+        master.columns, weights, rho, objective, upper, status, n_iter, nodes, tuple(clock.history), nu,
     )  # fmt: skip

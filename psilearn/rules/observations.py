@@ -1,4 +1,4 @@
-"""Weighted observations with equal (row, label) merged: the finite list a boosting programme is written over."""
+"""Weighted observations with equal (row, label) merged: the finite list a boosting program is written over."""
 
 from __future__ import annotations
 
@@ -41,6 +41,10 @@ class Observations:
         total = np.zeros(both.shape[0])
         np.add.at(total, place.ravel(), weight[used])
         return cls(np.ascontiguousarray(both[:, :-1]), both[:, -1].astype(np.int64), total)
+
+    def subset(self, rows: NDArray) -> Observations:
+        """These observations alone."""
+        return Observations(self.X[rows], self.y[rows], self.weight[rows])
 
     @property
     def total(self) -> float:

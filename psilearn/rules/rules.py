@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from . import checks
 from .attributes import Attribute, Conjunction, Table
 from .binarize import as_table
 from .pricing.search import Attributes, Monomial, price
@@ -131,16 +132,17 @@ def best_monomial(
     """
     names = [str(name) for name in getattr(A, "columns", [])]
     A, y = np.asarray(A), np.asarray(y)
+    if A.size == 0:
+        raise ValueError(f"best_monomial needs at least one row and one attribute, got A of shape {A.shape}.")
     if A.ndim != 2 or not np.isin(A, (0, 1)).all():
         raise ValueError("best_monomial needs a two-dimensional matrix of zeros and ones.")
     classes, codes = np.unique(y, return_inverse=True)
     if classes.size > 2 or y.shape != (A.shape[0],):
         raise ValueError("best_monomial needs one label per row, of at most two classes.")
-    if max_order is not None and max_order < 0:
-        raise ValueError(f"max_order must be non-negative, got {max_order!r}.")
+    if max_order is not None:
+        checks.count("max_order", max_order, 0)
     signs = np.where(codes == 1, 1, -1) if classes.size == 2 else np.where(classes[codes] > 0, 1, -1)
-    weight = np.ones(y.size) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
-    limit = np.inf if time_limit is None else float(time_limit)
+    weight, limit = checks.sample_weights(sample_weight, y.size), checks.seconds(time_limit)
     found = price(Attributes(A.astype(np.uint8), signs), weight, max_order=max_order, time_limit=limit)
     best = found.monomials[0]
     covered = best.covers(A)

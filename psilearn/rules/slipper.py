@@ -109,10 +109,6 @@ class _Booster:
         self.distribution = self.distribution / self.distribution.sum()
 
 
-def _subset(data: Observations, rows: NDArray) -> Observations:
-    return Observations(data.X[rows], data.y[rows], data.weight[rows])
-
-
 def _staged_errors(data: Observations, minority: int, rounds: int, folds: int, rng: np.random.RandomState) -> NDArray:
     """Weight of the held-out mistakes after each round, summed over folds."""
     fold = np.arange(data.y.size) % folds
@@ -120,7 +116,7 @@ def _staged_errors(data: Observations, minority: int, rounds: int, folds: int, r
     errors = np.zeros(rounds)
     for f in range(folds):
         train, test = np.flatnonzero(fold != f), np.flatnonzero(fold == f)
-        inner = _subset(data, train)
+        inner = data.subset(train)
         if np.unique(inner.y).size < 2:
             continue
         booster = _Booster(inner, inner.y == minority, rng)

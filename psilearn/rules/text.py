@@ -34,6 +34,19 @@ def net_points(rules: Sequence[Rule | GivenRule], weights: Sequence[float]) -> d
     )
 
 
+def constant_score(rules: Sequence[Rule | GivenRule], weights: Sequence[float]) -> float | None:
+    """The score of every observation if only votes without a condition are left after setting off; else None."""
+    net = net_points(rules, weights)
+    if any(key.order > 0 for key in net):
+        return None
+    return float(sum(value * getattr(key, "constant", 1) for key, value in net.items()))
+
+
+def constant_text(label: Any) -> str:
+    """The text of a model that does not depend on the features."""
+    return f"A constant model: no rule was found worth its place, and every observation is given class {label}."
+
+
 def votes_text(rules: Sequence[Rule | GivenRule], weights: Sequence[float], positive: Any, negative: Any) -> list[str]:
     """One line per condition: points, the class they go to, and how often that was right in training."""
     record = {rule.condition: rule for rule in rules if isinstance(rule, Rule)}

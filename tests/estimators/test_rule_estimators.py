@@ -95,8 +95,8 @@ def test_the_bounds_bracket():
 def test_costs_steer_the_number_of_rules():
     X, y = frame(4, n=100)
     cheap = L0BoostClassifier(max_order=1, costs=0.01).fit(X, y)
-    dear = L0BoostClassifier(max_order=1, costs=lambda order: 20.0 + order).fit(X, y)
-    assert dear.n_rules_ < cheap.n_rules_
+    expensive = L0BoostClassifier(max_order=1, costs=lambda order: 20.0 + order).fit(X, y)
+    assert expensive.n_rules_ < cheap.n_rules_
     with pytest.raises(ValueError, match="costs"):
         L0BoostClassifier(costs="aic").fit(X, y)
 

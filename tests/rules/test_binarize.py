@@ -21,6 +21,11 @@ def test_cut_points_lie_where_the_class_can_change():
     np.testing.assert_allclose(cut_points(x, y), [1.5, 2.5])
     assert cut_points(np.array([1.0, 1.0]), np.array([0, 1])).size == 0
     assert cut_points(np.arange(100.0), np.arange(100) % 2, max_cuts=5).size == 5
+    assert cut_points(np.arange(100.0), np.arange(100) % 2, max_cuts=1).size == 1
+    crowded = np.r_[np.zeros(900), np.arange(1.0, 101)]
+    some = cut_points(crowded, np.arange(1000) % 2, max_cuts=10)
+    assert some.size == 10
+    assert some.max() > 50
 
 
 def test_neighbouring_floats_are_told_apart():

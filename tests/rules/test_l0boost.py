@@ -22,6 +22,8 @@ from oracles.rule_programmes import (
     relaxation,
 )
 
+PATH_AT_ONCE = l0boost.Settings(path_work=-np.inf)
+
 
 def costs_of(A, K, order_cost):
     cost = np.array([order_cost[len(l)] for l in all_monomials(A.shape[1], K)])
@@ -56,11 +58,10 @@ def test_equals_the_relaxation_over_all_monomials_and_pairs(seed, cuts):
 
 @pytest.mark.parametrize("cuts", ["valid", "paper"])
 @pytest.mark.parametrize("seed", range(60))
-def test_the_central_path_ends_at_the_relaxation_over_all_monomials_and_pairs(seed, cuts, monkeypatch):
-    monkeypatch.setattr(l0boost, "_LABORIOUS", -np.inf)
+def test_the_central_path_ends_at_the_relaxation_over_all_monomials_and_pairs(seed, cuts):
     data, K, order_cost, rho = random_case(seed)
     oracle = MonomialOracle(data, K, order_cost)
-    result = l0boost.solve(data, oracle, rho, cuts=cuts, min_cost=order_cost.min(), tol=1e-8)
+    result = l0boost.solve(data, oracle, rho, cuts=cuts, min_cost=order_cost.min(), tol=1e-8, settings=PATH_AT_ONCE)
     truth = relaxation(data, all_columns(data.X, K), costs_of(data.X, K, order_cost), rho, cuts)
     assert result.status is Status.OPTIMAL
     assert result.objective == pytest.approx(truth, abs=1e-5)
@@ -70,11 +71,13 @@ def test_the_central_path_ends_at_the_relaxation_over_all_monomials_and_pairs(se
 @pytest.mark.parametrize("max_iter", [3, 6, 12, 25])
 @pytest.mark.parametrize("seed", range(20))
 def test_bounds_from_the_midst_of_the_central_path_stay_below_the_relaxation(seed, max_iter, monkeypatch):
-    monkeypatch.setattr(l0boost, "_LABORIOUS", -np.inf)
     # the clock is over when the path is left, so that the simplex method adds nothing
-    monkeypatch.setattr(l0boost._Run, "solve_master", _only_once(l0boost._Run.solve_master))
+    monkeypatch.setattr(l0boost.Workspace, "solve_master", _only_once(l0boost.Workspace.solve_master))
     data, K, order_cost, rho = random_case(seed)
-    early = l0boost.solve(data, MonomialOracle(data, K, order_cost), rho, min_cost=order_cost.min(), max_iter=max_iter)
+    early = l0boost.solve(
+        data, MonomialOracle(data, K, order_cost), rho, min_cost=order_cost.min(), max_iter=max_iter,
+        settings=PATH_AT_ONCE,
+    )  # fmt: skip
     truth = relaxation(data, all_columns(data.X, K), costs_of(data.X, K, order_cost), rho)
     assert early.lower_bound <= truth + 1e-9
     assert early.objective + 1e3 * early.certificate.violation >= truth - 1e-6
@@ -101,9 +104,9 @@ def test_the_central_path_leaves_few_pivots_to_the_simplex_method(monkeypatch):
 
     monkeypatch.setattr(HighsSession, "solve", counted)
     for laborious in (np.inf, -np.inf):
-        monkeypatch.setattr(l0boost, "_LABORIOUS", laborious)
         pivots.append(0)
-        results.append(l0boost.solve(data, MonomialOracle(data, 2, cost), 0.1, min_cost=cost.min()))
+        settings = l0boost.Settings(path_work=laborious)
+        results.append(l0boost.solve(data, MonomialOracle(data, 2, cost), 0.1, min_cost=cost.min(), settings=settings))
     assert results[0].status is results[1].status is Status.OPTIMAL
     assert results[1].objective == pytest.approx(results[0].objective, abs=1e-6)
     assert pivots[1] < pivots[0] / 10
@@ -214,14 +217,16 @@ def test_a_clock_that_stops_a_master_leaves_the_last_point_whole(rounds, monkeyp
     rng = np.random.default_rng(9)
     data = Observations.merge(rng.integers(0, 2, (60, 8)), rng.choice([-1, 1], 60))
     cost = l0boost.mdl_costs(3, 8, data.total)
-    solve_master, solved = l0boost._Run.solve_master, []
+    solve_master, solved = l0boost.Workspace.solve_master, []
 
     def stopped(run):
         solved.append(run)
         return len(solved) <= rounds and solve_master(run)
 
-    monkeypatch.setattr(l0boost._Run, "solve_master", stopped)
-    result = l0boost.solve(data, MonomialOracle(data, 3, cost), 0.1, min_cost=cost.min(), patience=1)
+    monkeypatch.setattr(l0boost.Workspace, "solve_master", stopped)
+    result = l0boost.solve(
+        data, MonomialOracle(data, 3, cost), 0.1, min_cost=cost.min(), settings=l0boost.Settings(patience=1)
+    )
     assert result.status is Status.TIME_LIMIT
     assert result.weights.sum() == pytest.approx(1)
     costs = np.array([column.cost for column in result.columns])
@@ -236,8 +241,9 @@ def test_bounds_of_unfinished_runs_stay_below_the_relaxation(seed):
     truth = relaxation(data, all_columns(data.X, K), costs_of(data.X, K, order_cost), rho)
     for rounds in (2, 3, 5):
         early = l0boost.solve(
-            data, MonomialOracle(data, K, order_cost), rho, min_cost=order_cost.min(), max_iter=rounds, n_columns=1
-        )
+            data, MonomialOracle(data, K, order_cost), rho, min_cost=order_cost.min(), max_iter=rounds,
+            settings=l0boost.Settings(n_columns=1),
+        )  # fmt: skip
         assert early.lower_bound <= truth + 1e-6
 
 

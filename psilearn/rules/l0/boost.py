@@ -11,7 +11,7 @@ the multipliers are scaled until they are feasible for all classifiers.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable
+from collections.abc import Hashable
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,14 +25,40 @@ from ..pricing.search import Pairs
 from .cuts import PairCuts
 from .master import Point, RelaxationMaster
 from .path import CentralPath
+from .rounding import round_relaxation
 
 CUTS = ("valid", "paper")
-#: Pivots times rows after which masters are given up for the central path, and how much more it takes for each node of
-#: a round of pricing, because the path prices some hundred times. More pairs are not looked at all at once.
-_LABORIOUS, _LABORIOUS_PER_NODE = 3_000_000, 1000
-_MOST_PAIRS = 2_000_000
 #: A bound this little above an integer is not rounded up to the next one.
 _WHOLE = 1e-6
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How the relaxation grows, and when the simplex method gives way to the central path.
+
+    Attributes
+    ----------
+    n_columns, max_cuts, max_margins : int
+        How many columns a pricing call, and how many cuts and margin constraints a round may add.
+    hamming_factor : float
+        How near the pairs of new cuts must be; see :class:`PairCuts`.
+    patience : int
+        Solves after which what has had no effect is dropped from the master.
+    path_work, path_work_per_node : float
+        Pivots times rows after which masters are given up for the central path, and how much more it takes for each
+        node of a round of pricing, because the path prices some hundred times. Tuned on the Cleveland heart data.
+    max_pairs : int
+        Above so many pairs (2 million doubles) they are never all computed at once, and the path is not followed.
+    """
+
+    n_columns: int = 30
+    max_cuts: int = 300
+    max_margins: int = 500
+    hamming_factor: float = 1.5
+    patience: int = 6
+    path_work: float = 3_000_000
+    path_work_per_node: float = 1000
+    max_pairs: int = 2_000_000
 
 
 @dataclass(frozen=True)
@@ -53,6 +79,9 @@ class RelaxationCertificate:
         multipliers. -inf with printed cuts.
     integer_bound : float
         The bound (23) on the integer optimum (15): ``lower_bound``, rounded up if weights and costs are integers.
+    integer_value : float
+        The value in (15) of an integral model, the best one found by rounding: with ``integer_bound`` it brackets the
+        integer optimum.
     """
 
     objective: float
@@ -60,6 +89,7 @@ class RelaxationCertificate:
     violation: float
     lower_bound: float
     integer_bound: float
+    integer_value: float = math.inf
 
 
 @dataclass(frozen=True)
@@ -130,14 +160,9 @@ def solve(
     min_cost: float,
     integer_costs: bool = False,
     tol: float = 1e-6,
-    n_columns: int = 30,
-    hamming_factor: float = 1.5,
-    max_cuts: int = 300,
-    max_margins: int = 500,
-    patience: int = 6,
     max_iter: int = 10_000,
     time_limit: float = math.inf,
-    on_step: Callable[[int, float, float, float], None] | None = None,
+    settings: Settings | None = None,
 ) -> L0BoostResult:
     """Solve the relaxation (18) over all classifiers of the oracle and all pairs.
 
@@ -154,49 +179,21 @@ def solve(
         Whether all c_u are integers; then the bound on the integer optimum is rounded up (23).
     tol : float
         Reduced costs above -tol and cut violations below tol count as none.
-    n_columns, max_cuts, max_margins : int
-        How many columns a pricing call, and how many cuts and margin constraints a round may add.
-    hamming_factor : float
-        How near the pairs of new cuts must be; see :class:`PairCuts`.
-    patience : int
-        Solves after which what has had no effect is dropped from the master.
-    on_step : callable, optional
-        Called each round with (round, z, reduced cost, violation).
     """
     if cuts not in CUTS:
         raise ValueError(f"cuts must be one of {CUTS}, got {cuts!r}.")
     if not 0 < rho <= 1:
         raise ValueError(f"rho must lie in (0, 1], got {rho!r}.")
-    run = _Run(data, oracle, rho, cuts == "valid", min_cost, tol, n_columns, patience, Clock(time_limit))
-    separation = PairCuts(data, cuts == "valid", hamming_factor, max_cuts)
-    status, n_iter = Status.ITERATION_LIMIT, 0
-    while n_iter < max_iter:
-        n_iter += 1
-        run.drop_idle()
-        if n_iter < max_iter and run.is_laborious(separation):
-            n_iter += run.follow_path(separation, max_iter - n_iter)
-        if not run.solve_master():
-            status = Status.TIME_LIMIT
-            break
-        n_added = run.grow(separation, max_margins)
-        run.clock.note(run.objective, run.lower_bound)
-        if on_step is not None:
-            on_step(n_iter, run.objective, run.reduced_cost, run.violation)
-        if n_added == 0:
-            proved = run.reduced_cost >= -2 * tol
-            status = Status.OPTIMAL if proved else Status.TIME_LIMIT if run.clock.is_over else Status.STALLED
-            break
-        if run.clock.is_over:
-            status = Status.TIME_LIMIT
-            break
+    work = Workspace(data, oracle, rho, cuts == "valid", min_cost, tol, Clock(time_limit), settings or Settings())
+    status = work.iterate(max_iter)
     if status is not Status.OPTIMAL:
-        run.price()
-        run.separate(separation)
-    return run.result(status, n_iter, integer_costs and bool((data.weight == np.round(data.weight)).all()))
+        work.price()
+        work.separate()
+    return work.result(status, integer_costs and bool((data.weight == np.round(data.weight)).all()))
 
 
-class _Run:
-    """The state of one run: the master, its last point, and what has been proved so far."""
+class Workspace:
+    """The state of one solve: the master, its last point, and what has been proved so far."""
 
     def __init__(
         self,
@@ -206,13 +203,12 @@ class _Run:
         symmetric: bool,
         min_cost: float,
         tol: float,
-        n_columns: int,
-        patience: int,
         clock: Clock,
+        settings: Settings,
     ) -> None:
         self.data, self.oracle, self.rho, self.symmetric = data, oracle, rho, symmetric
-        self.min_cost, self.tol, self.n_columns, self.clock = min_cost, tol, n_columns, clock
-        self.patience = patience
+        self.min_cost, self.tol, self.clock, self.settings = min_cost, tol, clock, settings
+        self.separation = PairCuts(data, symmetric, settings.hamming_factor, settings.max_cuts)
         self.master = RelaxationMaster(data, rho, symmetric)
         self.known: dict[bool, set] = {True: set(), False: set()}
         self._add(oracle.constants(), votes=True)
@@ -224,8 +220,27 @@ class _Run:
         self.lacking: NDArray[np.float64]
         self.objective, self.lower_bound = math.inf, -math.inf
         self.reduced_cost, self.violation, self.n_nodes = -math.inf, math.inf, 0
-        self.has_followed, self.n_rounds = False, 0
+        self.has_followed, self.n_rounds, self.n_iter = False, 0, 0
         self.prices = self.has_columns_only = False
+
+    def iterate(self, max_iter: int) -> Status:
+        """Solve masters and let them grow until nothing is missing or a limit is reached; return why it stopped."""
+        while self.n_iter < max_iter:
+            self.n_iter += 1
+            self.drop_idle()
+            if self.n_iter < max_iter and self.is_laborious():
+                self.n_iter += self.follow_path(max_iter - self.n_iter)
+            if not self.solve_master():
+                return Status.TIME_LIMIT
+            n_added = self.grow()
+            self.clock.note(self.objective, self.lower_bound)
+            if n_added == 0 and self.reduced_cost >= -2 * self.tol:
+                return Status.OPTIMAL
+            if self.clock.is_over:
+                return Status.TIME_LIMIT
+            if n_added == 0:
+                return Status.STALLED
+        return Status.ITERATION_LIMIT
 
     def _add(self, columns: list[Column], votes: bool) -> int:
         fresh = [column for column in columns if column.key not in self.known[votes]]
@@ -236,7 +251,7 @@ class _Run:
 
     def drop_idle(self) -> None:
         """Keep the master small."""
-        for column, votes in self.master.drop_idle(self.patience):
+        for column, votes in self.master.drop_idle(self.settings.patience):
             self.known[votes].discard(column.key)
 
     def solve_master(self) -> bool:
@@ -260,24 +275,26 @@ class _Run:
         self.ends = self.master.positive, self.master.negative
         self.objective = float(self.data.weight @ xi + self.master.costs @ mu)
 
-    def is_laborious(self, separation: PairCuts) -> bool:
+    def is_laborious(self) -> bool:
         """Whether the simplex method takes so long that the central path is quicker; it needs exact pricing."""
         if self.has_followed or self.reduced_cost == -math.inf:
             return False
-        is_small = 0 < separation.n_pairs <= _MOST_PAIRS
-        return is_small and self.master.work > _LABORIOUS + _LABORIOUS_PER_NODE * self.n_nodes / self.n_rounds
+        limits = self.settings
+        is_small = 0 < self.separation.n_pairs <= limits.max_pairs
+        most = limits.path_work + limits.path_work_per_node * self.n_nodes / self.n_rounds
+        return is_small and self.master.work > most
 
-    def follow_path(self, separation: PairCuts, max_iter: int) -> int:
+    def follow_path(self, max_iter: int) -> int:
         """Follow the central path and start a new master from its end; return the number of steps."""
         self.has_followed = True
-        path = CentralPath(self.data, self.oracle, self.rho, separation, self.min_cost)
+        path = CentralPath(self.data, self.oracle, self.rho, self.separation, self.min_cost)
         path.follow(self.clock, max_iter)
         self.n_nodes += path.n_nodes
         self.master = RelaxationMaster(self.data, self.rho, self.symmetric)
         self._take(self.master.adopt(path.columns, path.point))
         self.known = {votes: {key for key, voting in path.known if voting == votes} for votes in (True, False)}
         self.price()
-        self.separate(separation)
+        self.separate()
         self.has_columns_only = False
         return path.n_iter
 
@@ -288,8 +305,8 @@ class _Run:
         used = point.v > 0
         pairs = Pairs(self.ends[0][used], self.ends[1][used], point.v[used], self.symmetric)
         left = max(self.clock.left, 0.0)
-        vote = self.oracle.offer(point.w, pairs, -point.alpha + tol, self.n_columns, left)
-        mark = self.oracle.offer(np.zeros_like(point.w), pairs, tol, self.n_columns, max(self.clock.left, 0.0))
+        vote = self.oracle.offer(point.w, pairs, -point.alpha + tol, self.settings.n_columns, left)
+        mark = self.oracle.offer(np.zeros_like(point.w), pairs, tol, self.settings.n_columns, max(self.clock.left, 0.0))
         self.n_nodes += vote.n_nodes + mark.n_nodes
         r_vote, r_mark = min(0.0, -point.alpha - vote.bound), min(0.0, -mark.bound)
         self.reduced_cost = min(r_vote, r_mark)
@@ -298,35 +315,35 @@ class _Run:
             self.lower_bound = max(self.lower_bound, scaled_bound(value, r_vote, r_mark, self.min_cost))
         return self._add(vote.columns, votes=True) + self._add(mark.columns, votes=False)
 
-    def grow(self, separation: PairCuts, max_margins: int) -> int:
+    def grow(self) -> int:
         """Add classifiers or, in turn, cuts and margins; return their number, 0 if both lack nothing.
 
         Classifiers are rows of the master and leave its basis dual feasible, cuts and margins are columns and leave it
         primal feasible: one at a time, the simplex method needs no first phase. With very many observations, whose
         columns make primal pivots expensive, all are added at once.
         """
-        if separation.n_pairs > _MOST_PAIRS:
-            return self.price() + self.separate(separation) + self.add_margins(max_margins)
+        if self.separation.n_pairs > self.settings.max_pairs:
+            return self.price() + self.separate() + self.add_margins()
         for _ in range(2):
             self.prices = not self.prices
             self.has_columns_only = not self.prices
-            n_added = self.price() if self.prices else self.separate(separation) + self.add_margins(max_margins)
+            n_added = self.price() if self.prices else self.separate() + self.add_margins()
             if n_added:
                 return n_added
         return 0
 
-    def add_margins(self, limit: int) -> int:
+    def add_margins(self) -> int:
         """Add the most violated margin constraints; return their number."""
-        most = np.argsort(-self.lacking, kind="stable")[:limit]
+        most = np.argsort(-self.lacking, kind="stable")[: self.settings.max_margins]
         return self.master.add_margins(most[self.lacking[most] > self.tol])
 
-    def separate(self, separation: PairCuts) -> int:
+    def separate(self) -> int:
         """Add violated cuts; return their number."""
         H = np.column_stack([column.h for column in self.columns])
-        positive, negative, self.violation = separation.violated(H, self.point.mu, self.point.xi, self.tol)
+        positive, negative, self.violation = self.separation.violated(H, self.point.mu, self.point.xi, self.tol)
         return self.master.add_pairs(positive, negative)
 
-    def result(self, status: Status, n_iter: int, is_integer: bool) -> L0BoostResult:
+    def result(self, status: Status, is_integer: bool) -> L0BoostResult:
         """Gather lambda and mu by classifier."""
         weights: dict[Hashable, float] = {}
         mu: dict[Hashable, float] = {}
@@ -338,17 +355,19 @@ class _Run:
         keys = [key for key in column_of if mu[key] > 0]
         rounds_up = is_integer and self.lower_bound > -math.inf
         whole = math.ceil(self.lower_bound - _WHOLE) if rounds_up else self.lower_bound
+        columns, lam = [column_of[key] for key in keys], np.array([weights[key] for key in keys])
         certificate = RelaxationCertificate(
-            self.objective, self.reduced_cost, self.violation, self.lower_bound, float(whole)
-        )
+            self.objective, self.reduced_cost, self.violation, self.lower_bound, float(whole),
+            round_relaxation(self.data, columns, lam, self.rho)[1],
+        )  # fmt: skip
         return L0BoostResult(
-            [column_of[key] for key in keys],
-            np.array([weights[key] for key in keys]),
+            columns,
+            lam,
             np.array([mu[key] for key in keys]),
             self.point.xi,
             certificate,
             status,
-            n_iter,
+            self.n_iter,
             self.n_nodes,
             self.master.positive.size,
             tuple(self.clock.history),

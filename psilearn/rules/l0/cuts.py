@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from ..observations import Observations
 
 _CHUNK = 4_000_000
-#: Cuts already in the programme are met to 1e-7 only; violations of this size would hide those of others.
+#: Cuts already in the program are met to 1e-7 only; violations of this size would hide those of others.
 _ENGINE_TOLERANCE = 2e-7
 #: Above so many pairs all violations are computed only when no pair of near observations (so many of each) is
 #: violated, and in single precision.
@@ -60,7 +60,7 @@ class PairCuts:
     def violated(self, H: NDArray, mu: NDArray, xi: NDArray, tol: float) -> tuple[NDArray, NDArray, float]:
         """Return (positives, negatives) of cuts violated by more than ``tol``, and the largest violation seen.
 
-        Nothing is returned only after all pairs have been looked at.
+        Nothing is returned only after all pairs have been evaluated.
         """
         tol = max(tol, _ENGINE_TOLERANCE, 64.0 * float(np.finfo(self.dtype).eps))
         if not (self.positive.size and self.negative.size):
@@ -80,7 +80,7 @@ class PairCuts:
             found.append(self._select(block, violation, tol))
         i, j, amount = (np.concatenate(parts) for parts in zip(*found))
         if self.near is not None:
-            # what the look at all pairs has found is watched from now on
+            # what the evaluation of all pairs has found is evaluated first from now on
             self.near = np.r_[self.near[0], i], np.r_[self.near[1], j]
         return *self._most(i, j, amount), largest
 

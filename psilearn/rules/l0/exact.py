@@ -24,7 +24,8 @@ from ..pricing.search import Pairs
 
 #: Above so many pairs no cuts are written.
 MAX_CUTS = 20_000
-_SLACK = 1e-7
+#: Margins this little below rho are no mistakes, and weights not above it are none: the engine's feasibility tolerance.
+MARGIN_SLACK = 1e-7
 
 
 @dataclass(frozen=True)
@@ -48,11 +49,11 @@ def evaluate(data: Observations, columns: list[Column], weights: NDArray, rho: f
     """Return the value in (15) of normalised weights (mistakes are margins below rho) and the mistakes."""
     used = [k for k, weight in enumerate(weights) if weight > 0]
     margins = data.y * sum(weights[k] * columns[k].h for k in used)
-    mistakes = margins < rho - _SLACK
+    mistakes = margins < rho - MARGIN_SLACK
     return float(data.weight @ mistakes) + sum(columns[k].cost for k in used), mistakes
 
 
-def _programme(data: Observations, columns: list[Column], rho: float) -> HighsSession:
+def _program(data: Observations, columns: list[Column], rho: float) -> HighsSession:
     m, U = data.y.size, len(columns)
     H = np.column_stack([column.h for column in columns])
     session = HighsSession()
@@ -89,14 +90,14 @@ def solve(
     """
     if not columns:
         raise ValueError("The exact problem needs at least one classifier.")
-    session = _programme(data, columns, rho)
+    session = _program(data, columns, rho)
     session.set(mip_rel_gap=gap_tol, mip_feasibility_tolerance=1e-9)
     if start is not None:
         mistakes = evaluate(data, columns, start, rho)[1]
         session.set_start(np.concatenate([mistakes, start > 0, start]))
     answer = session.solve(time_limit)
     weights = np.clip(answer.x[-len(columns) :], 0.0, None)
-    weights[weights <= _SLACK] = 0.0
+    weights[weights <= MARGIN_SLACK] = 0.0
     weights = weights / weights.sum()
     objective, mistakes = evaluate(data, columns, weights, rho)
     status = Status.OPTIMAL if answer.is_optimal else Status.TIME_LIMIT

@@ -38,7 +38,7 @@ def load_of(positive: NDArray, negative: NDArray, v: Array, m: int) -> Array:
 
 @dataclass
 class Iterate:
-    """A programme and a point with all variables positive.
+    """A program and a point with all variables positive.
 
     ``answers`` holds y_i h_iu (classifiers x observations), ``reach`` whether u is in S_p (classifiers x pairs).
     """

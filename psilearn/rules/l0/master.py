@@ -53,7 +53,7 @@ class Point:
 
 
 class RelaxationMaster:
-    """The dual programme above for a margin rho."""
+    """The dual program above for a margin rho."""
 
     def __init__(self, data: Observations, rho: float, symmetric: bool = True) -> None:
         self.data, self.rho, self.symmetric = data, rho, symmetric
@@ -64,7 +64,7 @@ class RelaxationMaster:
         self.votes: list[bool] = []
         self.positive = np.empty(0, np.intp)
         self.negative = np.empty(0, np.intp)
-        # places in the programme: rows of classifiers and observations, columns of w and v; -1 where absent
+        # places in the program: rows of classifiers and observations, columns of w and v; -1 where absent
         self._classifier_row = np.empty(0, np.intp)
         self._observation_row = np.full(m, -1)
         self._w_column = np.full(m, -1)

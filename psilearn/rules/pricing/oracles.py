@@ -1,4 +1,4 @@
-"""Base learners: who offers the columns of a boosting programme, and how well the offer is proved."""
+"""Base learners: who offers the columns of a boosting program, and how well the offer is proved."""
 
 from __future__ import annotations
 
@@ -22,6 +22,18 @@ class Column(NamedTuple):
     cost: float
 
 
+def answers(column: Column, X: NDArray) -> NDArray[np.float64]:
+    """Answers of a base classifier on other rows than those it was offered for."""
+    key = column.key
+    if isinstance(key, Monomial):
+        return key.sign * key.covers(X).astype(np.float64)
+    if isinstance(key, Fitted):
+        return np.asarray(key.learner.predict(X), dtype=np.float64)
+    if isinstance(key, int):
+        return X[:, key].astype(np.float64)
+    return np.full(X.shape[0], column.h[0])
+
+
 class Offer(NamedTuple):
     """Columns with their rewards minus costs (best first), an upper bound over all columns (inf if unknown), nodes."""
 
@@ -35,7 +47,7 @@ class Oracle(Protocol):
     """Offers columns u of large  sum_i w_i y_i h_iu + sum {v_p : u separates pair p} - c_u."""
 
     def constants(self) -> list[Column]:
-        """The columns a programme starts from: the two constant classifiers."""
+        """The columns a program starts from: the two constant classifiers."""
 
     def offer(
         self, weight: NDArray, pairs: Pairs | None, threshold: float, n_columns: int, time_limit: float = math.inf
@@ -88,7 +100,7 @@ class MonomialOracle:
 
 @dataclass
 class MatrixOracle:
-    """The columns of a given matrix H (observations x classifiers), priced by looking at all of them.
+    """The columns of a given matrix H (observations x classifiers), priced by computing the values of all of them.
 
     ``costs`` is one number or one per column. The constants are added with cost ``constant_cost``.
     """
@@ -128,7 +140,7 @@ class MatrixOracle:
 
 @dataclass
 class LearnerOracle:
-    """Any scikit-learn classifier, fitted to the weights the programme asks for: good columns, no proof.
+    """Any scikit-learn classifier, fitted to the weights the program asks for: good columns, no proof.
 
     Pair rewards are passed on as weights of both their ends. The answers are the classifier's classes, -1 / +1.
     """

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from . import incumbents_jit as incumbents
 from . import search_jit as kernel
+from .pairwise import PairEnds, PairwiseSums
 
 #: Values closer than this, relative to the total weight, count as equal.
 RELATIVE_TOLERANCE = 1e-12
@@ -97,6 +98,30 @@ class Attributes:
         self.opposite |= self.opposite.T
         implied = (both == count) | (both == count[:, None])
         self.redundant = np.ascontiguousarray(self.opposite | implied)
+        self._points = points[:, : self.n_attributes].astype(np.float64)
+        self._kept: tuple[Pairs | None, int, dict[int, NDArray | float]] = (None, -1, {1: 0.0, -1: 0.0})
+        self._admitted: dict[bool, tuple[NDArray, NDArray]] = {}
+
+    def apart(self, pairs: Pairs) -> PairEnds:
+        """The pairs of different points; a pair of equal points cancels its own reward."""
+        first, second = self.point[pairs.positive], self.point[pairs.negative]
+        apart = first != second
+        return PairEnds(first[apart], second[apart], pairs.value[apart])
+
+    def rewards(self, pairs: Pairs | None, sums: PairwiseSums) -> dict[int, NDArray | float]:
+        """What the pairs add to all values; kept until other pairs come, since programs price twice with the same."""
+        if pairs is None:
+            return {1: 0.0, -1: 0.0}
+        if self._kept[0] is not pairs or self._kept[1] != sums.order:
+            self._kept = pairs, sums.order, sums.rewards(self.apart(pairs), pairs.symmetric)
+        return self._kept[2]
+
+    def admitted(self, shortest: bool) -> tuple[NDArray, NDArray]:
+        """Pairs of literals that may stand together, the shorter ones of equal conjunctions if ``shortest``."""
+        if shortest not in self._admitted:
+            conflict = self.redundant if shortest else self.opposite
+            self._admitted[shortest] = np.nonzero(np.triu(conflict == 0, 1))
+        return self._admitted[shortest]
 
     def rows(self, sign: int, weight: NDArray, pairs: Pairs | None) -> tuple[NDArray, NDArray, int]:
         """Literal vectors, absolute values and number of gain rows of the reward (27) for one sign.
@@ -111,12 +136,10 @@ class Attributes:
         net = np.bincount(self.point, sign * self.y * weight, minlength=self.n_points)
         extra, cost = np.empty((0, self.literals.shape[1]), np.uint8), np.empty(0)
         if pairs is not None and (sign > 0 or pairs.symmetric) and pairs.value.size:
-            gaining, losing = (pairs.positive, pairs.negative) if sign > 0 else (pairs.negative, pairs.positive)
-            apart = self.point[gaining] != self.point[losing]
-            first, second, v = self.point[gaining[apart]], self.point[losing[apart]], pairs.value[apart]
-            net += np.bincount(first, v, minlength=self.n_points)
-            extra = self.literals[self.representative[first]] & self.literals[self.representative[second]]
-            cost = v
+            ends = self.apart(pairs)
+            net += np.bincount(ends.positive if sign > 0 else ends.negative, ends.value, minlength=self.n_points)
+            first, second = (self.literals[self.representative[end]] for end in (ends.positive, ends.negative))
+            extra, cost = first & second, ends.value
         tolerance = RELATIVE_TOLERANCE * max(float(np.abs(net).sum()), np.finfo(float).tiny)
         # largest first: sums that are stopped at a limit reach it sooner
         gains, costs = (np.argsort(-part, kind="stable")[: np.sum(part > tolerance)] for part in (net, -net))
@@ -175,6 +198,8 @@ def price(
     closes = order == data.n_attributes and n_proved == 1 and not np.ptp(costs)
     shortest = n_proved == 1 and not closes and bool((np.diff(costs) >= 0).all())
     tables: tuple[NDArray, NDArray] | None = None
+    if order <= 2 and not closes and max_nodes is None and _work(data, pairs, order) <= _ALL_PAIRS_WORK:
+        return _value_all(data, weight, pairs, costs, signs, shortest, threshold, n_columns)
     for sign in signs:
         literals, value, n_gain = data.rows(sign, weight, pairs)
         conflict = data.redundant if shortest else data.opposite
@@ -189,6 +214,51 @@ def price(
         floor = found[n_proved - 1][0] if len(found) >= n_proved else -math.inf
     bound = max(bound, found[0][0]) if found else bound
     return Priced(tuple(m for _, m in found), np.array([f for f, _ in found]), bound, nodes, exact)
+
+
+def _work(data: Attributes, pairs: Pairs | None, order: int) -> float:
+    """Products of rows and conjunctions to be summed when all monomials are valued."""
+    rows = data.n_points + (0 if pairs is None else 4 * pairs.value.size)
+    return float(rows) * data.n_attributes ** max(order, 1)
+
+
+def _value_all(
+    data: Attributes,
+    weight: NDArray,
+    pairs: Pairs | None,
+    costs: NDArray,
+    signs: Sequence[int],
+    shortest: bool,
+    threshold: float,
+    n_columns: int,
+) -> Priced:
+    """Value every monomial of order at most 2; of equal values within a sign the first, which is the shortest."""
+    K = costs.size - 1
+    sums = PairwiseSums(data._points, max(K, 1))
+    net = np.bincount(data.point, data.y * weight, minlength=data.n_points)
+    of_points = sums.over_points(net) if net.any() else 0.0
+    rewards = data.rewards(pairs, sums)
+    first, second = data.admitted(shortest) if K == 2 else (np.empty(0, np.intp),) * 2
+    scale = float(np.abs(net).sum()) + (0.0 if pairs is None else float(pairs.value.sum()))
+    tolerance = RELATIVE_TOLERANCE * max(scale, np.finfo(float).tiny)
+    found: list[tuple[float, Monomial]] = []
+    for sign in signs:
+        table = np.zeros((2 * data.n_attributes,) * sums.order) + sign * of_points + rewards[sign]
+        single = table if sums.order == 1 else np.diag(table)
+        # a literal and its negation do not cover a pair of points that differ in it: the empty conjunction does
+        whole = sign * float(net.sum())
+        values = [np.array([whole]), single, table[first, second] if K == 2 else single][: K + 1]
+        worth = np.concatenate([value - costs[k] for k, value in enumerate(values)])
+        better = np.flatnonzero(worth > threshold + tolerance)
+        better = better[np.argsort(-worth[better], kind="stable")]
+        apart = better[np.diff(worth[better], prepend=np.inf) < -tolerance][:n_columns]
+        for k in apart.tolist():
+            pair = k - 1 - single.size
+            conjunction = () if k == 0 else (k - 1,) if pair < 0 else (int(first[pair]), int(second[pair]))
+            found.append((float(worth[k]), Monomial(conjunction, sign)))
+    found = sorted(found, key=lambda item: (-item[0], item[1].order, item[1]))[:n_columns]
+    bound = max(threshold, found[0][0]) if found else threshold
+    return Priced(tuple(m for _, m in found), np.array([f for f, _ in found]), bound, len(signs), True)
 
 
 class _Tree:
@@ -253,10 +323,6 @@ class _Tree:
 
     def search(self, n_proved: int, max_nodes: float, deadline: float) -> None:
         """Dive for incumbents, then search until the tree is exhausted or a limit is reached."""
-        work = float(self.literals.size) * self.literals.shape[1]
-        if self.costs.size <= 3 and not self.closes and work <= _ALL_PAIRS_WORK and max_nodes == math.inf:
-            self._value_all()
-            return
         pool = (self.pool_value, self.pool_size, self.pool_literals, self.state)
         limits = (self.threshold, self.tolerance)
         data = (self.literals, self.columns, self.value)
@@ -284,28 +350,6 @@ class _Tree:
                 and self.conflict.size <= _LARGEST_TABLE**2
             ):
                 self.tables = self._pair_sums(slice(self.n_gain)), self._pair_sums(slice(self.n_gain, None))
-
-    def _value_all(self) -> None:
-        """Fill the pool with the best monomials of order at most 2, all of them valued from the sums over pairs."""
-        gain, cost = self.tables or (self._pair_sums(slice(self.n_gain)), self._pair_sums(slice(self.n_gain, None)))
-        self.tables = gain, cost
-        n_literals, K = gain.shape[0], self.costs.size - 1
-        first, second = np.nonzero(np.triu(self.conflict == 0, 1)) if K == 2 else (np.empty(0, np.intp),) * 2
-        whole = float(self.value[: self.n_gain].sum() - self.value[self.n_gain :].sum())
-        net = gain - cost
-        values = [np.array([whole]), np.diag(net), net[first, second]][: K + 1]
-        worth = np.concatenate([value - self.costs[k] for k, value in enumerate(values)])
-        better = np.flatnonzero(worth > self.threshold + self.tolerance)
-        better = better[np.argsort(-worth[better], kind="stable")]
-        # of equal ones the first, which is the shortest
-        apart = better[np.diff(worth[better], prepend=np.inf) < -self.tolerance][: self.pool_value.size]
-        for p, k in enumerate(apart):
-            pair = k - 1 - n_literals
-            conjunction = [] if k == 0 else [k - 1] if pair < 0 else [first[pair], second[pair]]
-            self.pool_value[p], self.pool_size[p] = worth[k], len(conjunction)
-            self.pool_literals[p, : len(conjunction)] = conjunction
-        self.state[incumbents.N_POOL], self.state[incumbents.NODES] = apart.size, 1
-        self.is_exhausted = True
 
     def _pair_sums(self, part: slice) -> NDArray:
         """Summed values of these rows for all pairs of literals."""

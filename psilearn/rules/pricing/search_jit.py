@@ -27,7 +27,7 @@ Pairs. With the gains of all pairs of literals at hand,
     G(l, k, m) <= G(l, k) + G(l, m) + G(k, m) - G(l) - G(k) - G(m) + G,
 
 where the right side minus the left is the gain of the rows that fail all three. What may follow a pair is so decided
-without looking at rows.
+without reading rows.
 
 Conflicts. ``conflict[l, k]`` forbids k below l: its negation and, where a shorter conjunction does the same and costs
 no more, literals one of which implies the other on all rows.
