@@ -120,7 +120,7 @@ def test_a_cut_s_multipliers_are_its_gradient():
     risk = risk_of(problem)
     look = risk.look(np.array([0.2, -0.1, 0.4, 0.1]))
     R = risk.mixed([look.code], np.ones(1))
-    np.testing.assert_allclose(risk.coordinates.gradient(problem.space.combine(-R), -R.sum(axis=0)), look.gradient)
+    np.testing.assert_allclose(risk.scaling.gradient(problem.space.combine(-R), -R.sum(axis=0))[0], look.gradient)
 
 
 def test_cuts_of_one_lambda_help_the_next():

@@ -32,6 +32,8 @@ WITHIN = {
         "losses": set(),
         "penalties": set(),
         "duality": set(),
+        "scaling": {"penalties"},
+        "predictor_corrector": set(),
         "_jit": {"_linking_jit"},
         "_linking_jit": set(),
         "spaces": {"_jit"},
