@@ -263,3 +263,23 @@ def test_master_is_within_its_bound_and_nothing_nearby_is_better():
         assert shares.sum() <= 1 + 1e-9
         near = v + 1e-3 * rng.normal(size=(20, 8))
         assert all(master_value(x, A, b, weights, mu, centre) >= bound for x in near)
+
+
+@pytest.mark.parametrize("C", [1.0, 100.0])
+def test_a_tiny_class_weight_does_not_keep_it_cutting(C):
+    """An optimum of 1e-10 of the first objective is below what the master program resolves: the finisher's."""
+    rng = np.random.default_rng(0)
+    y = np.arange(6) % 2
+    problem = Problem(
+        LinearSpace(rng.normal(size=(6, 2))), y, 2, Hinge(), Penalty(l1=1.0), C, np.where(y == 1, 1e-10, 1.0)
+    )
+    handed = []
+
+    def finish(*arguments):
+        handed.append(len(arguments[2].history))
+        return l1.solve(*arguments)
+
+    result = bundle.solve(problem, Options(tol=1e-4), None, finish)
+    assert result.status is Status.OPTIMAL
+    assert result.objective == pytest.approx(6e-10 * C, rel=1e-3)
+    assert handed[0] < 100

@@ -48,6 +48,7 @@ _SAMPLE_TOL = 3e-3  # gap on the sample
 _ZEROS = (1e-1, 3e-2, 1e-2, 1e-3, 1e-5)  # levels below which coefficients are tried at zero
 _LOOKS = 1000  # default limit
 _ROUNDS = 4  # of solving again with a smaller tolerance
+_FINEST = 1e-9  # gap, in units of the mean risk, below which the engine's tolerances hide what a cut tells
 _TIGHT = 1e-5  # tolerances below are the finisher's
 
 
@@ -192,7 +193,7 @@ class Level:
             scale = abs(best.objective)
             place = self.tighten(best.v, scale)
             gap = best.objective - self.bound
-            if gap <= tol * scale or self.clock.is_over:
+            if gap <= max(tol * scale, _FINEST) or self.clock.is_over:
                 break
             if self.mode == "level":
                 level = self.bound - self.offset + _LEVEL * gap
