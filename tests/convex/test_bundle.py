@@ -11,7 +11,7 @@ from psilearn.convex.bundle import solver as bundle
 from psilearn.convex.bundle.master import solve_master
 from psilearn.convex.interior import solver as l1
 from psilearn.convex.risk import LocalRisk, risk_of
-from psilearn.convex.threshold import l1_threshold
+from psilearn.convex.threshold import l1_threshold, smallest_useful_C
 from psilearn.core.losses import Hinge, RejectHinge, TruncatedHinge
 from psilearn.core.penalties import Penalty
 from psilearn.core.problem import Problem
@@ -224,6 +224,30 @@ def test_threshold_is_the_same_with_few_open_multipliers_at_a_time(monkeypatch):
         monkeypatch.setattr(threshold, "_MANY", 0)
         assert l1_threshold(problem) == pytest.approx(whole, rel=1e-8, abs=1e-12)
     assert len(rounds) > 60
+
+
+@pytest.mark.parametrize("k", [2, 3])
+def test_coefficients_appear_just_above_the_smallest_useful_C(k):
+    for seed in range(10):
+        problem = replace(random_problem(np.random.default_rng(seed), k=k, tilted=False), tilt=None, offset=0.0)
+        problem = replace(problem, penalty=Penalty(l1=1.0))
+        C = smallest_useful_C(problem)
+        assert smallest_useful_C(replace(problem, C=7.0 * problem.C)) == pytest.approx(C, rel=1e-9)
+        if np.isfinite(C):
+            below, above = (l1.solve(replace(problem, C=f * C), Options(tol=1e-9)) for f in (0.99, 1.02))
+            assert np.all(below.coef == 0)
+            assert np.any(above.coef != 0)
+
+
+def test_the_smallest_useful_C_needs_a_problem_without_tilt():
+    problem = make_tilted()
+    with pytest.raises(ValueError, match="tilt"):
+        smallest_useful_C(problem)
+
+
+def make_tilted():
+    X, y = gaussians(20, 5)
+    return replace(machine(X, y), tilt=np.full((20, 1), 0.01))
 
 
 def test_threshold_intercept_rejects_all_iff_the_minority_exceeds_d():
