@@ -62,7 +62,7 @@ class Solver:
 
 
 SOLVERS: dict[str, Solver] = {
-    "program": Solver("convex.program", "one LP or QP in HiGHS; the reference for small convex problems"),
+    "program": Solver("convex.program", "one LP or QP in HiGHS; the reference for small convex problems", ("finish",)),
     "newton": Solver("convex.newton", "dual proximal point by semismooth Newton; linear machines with penalty l2"),
     "l1": Solver(
         "convex.interior.solver",

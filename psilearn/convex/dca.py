@@ -51,14 +51,14 @@ class Settings(SolverSettings):
 
 
 def solve(problem: Problem, options: Options, start: Result | None, inner: Solve) -> Result:
-    """Descend from ``start`` (default: the convex machine's solution) and from ``n_starts - 1`` seeded restarts.
+    """Descend from ``start`` (default: the convex solution) and from ``n_starts - 1`` seeded restarts.
 
     Parameters
     ----------
     problem, options, start
         As for every solver; see also :class:`Settings`.
     inner : callable
-        The convex machine, handed in.
+        The convex solver, handed in.
     """
     TAKES.check(problem)
     clock = Clock(options.time_limit)
@@ -67,14 +67,27 @@ def solve(problem: Problem, options: Options, start: Result | None, inner: Solve
     best = _descend(problem, first, options, clock, inner)
     rng = np.random.default_rng(options.random_state)
     for _ in range(options.of(Settings).n_starts - 1):
-        if clock.is_over:
+        if clock.is_over or best.status is Status.INTERRUPTED:
             break
         # The convex fit of a randomly reweighted sample: starts that differ where the data are ambiguous.
         reweighted = replace(convex, weights=convex.weights * rng.exponential(size=convex.n))
-        other = inner(reweighted, replace(options, tol=max(options.tol, LOOSE), time_limit=clock.left), first)
-        best = min(best, _descend(problem, other, options, clock, inner), key=lambda r: r.objective)
+        found = _restarted(problem, reweighted, first, options, clock, inner)
+        best = min(best, found or best, key=lambda r: r.objective)
+        if found is None or found.status is Status.INTERRUPTED:
+            best.status = Status.INTERRUPTED
     best.history = tuple(clock.history)
     return best
+
+
+def _restarted(
+    problem: Problem, convex: Problem, first: Result, options: Options, clock: Clock, inner: Solve
+) -> Result | None:
+    """Descend from the solution of another convex problem; None if the user interrupted before there was one."""
+    try:
+        start = inner(convex, replace(options, tol=max(options.tol, LOOSE), time_limit=clock.left), first)
+        return None if start.status is Status.INTERRUPTED else _descend(problem, start, options, clock, inner)
+    except KeyboardInterrupt:
+        return None
 
 
 @dataclass
@@ -102,6 +115,8 @@ def _descend(problem: Problem, start: Result, options: Options, clock: Clock, in
     clock.note(here.objective, -math.inf)
     tol, inner_gaps, warm, steps = max(options.tol, LOOSE), [start.gap], start, 0
     limit = options.max_iter or MAX_STEPS
+    if start.status is Status.INTERRUPTED:
+        return _result(here, start.status, math.inf, steps, start, inner_gaps)
     while True:
         steps += 1
         warm = inner(here.majorant, replace(options, tol=tol, time_limit=clock.left, max_iter=None), warm)
@@ -116,7 +131,7 @@ def _descend(problem: Problem, start: Result, options: Options, clock: Clock, in
         finished = residual <= options.tol
         if gain > 0 and (same or not finished):
             here = there
-        if finished:
+        if finished and warm.status is not Status.INTERRUPTED:
             return _result(here, Status.CRITICAL, residual, steps, warm, inner_gaps)
         if (stop := _reason_to_stop(warm, clock, steps, limit)) is not None:
             return _result(here, stop, residual, steps, warm, inner_gaps)

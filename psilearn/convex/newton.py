@@ -24,6 +24,7 @@ from scipy.sparse.linalg import LinearOperator, cg
 from ..core.capabilities import ANY_CLASSES, ANY_CONVEX, ANY_LINEAR, TILT, Takes
 from ..core.problem import Problem
 from ..core.result import Result, Status
+from ..core.scaling import Scaling
 from ..core.solving import Clock, Options, convex_result
 from ..core.spaces import LinearSpace
 
@@ -311,21 +312,19 @@ class _Iterate:
 
 def _direction(problem: Problem, free: Mask, delta: Array, gW: Array, gb: Array, damping: float) -> tuple[Array, Array]:
     """Solve the Newton equations in standardised coordinates."""
-    mean, scale = _linear(problem).moments
-    m, d = gW.shape
+    scaling = Scaling(*_linear(problem).moments)
+    m = gW.shape[0]
     weights = 1.0 / delta
     if m > 1:  # a shift common to all functions is rounding
         gW, gb = gW - gW.mean(axis=0), gb - gb.mean()
-    g = np.column_stack([(gW - np.outer(gb, mean)) / scale, gb])
-    ridge = np.full((m, d + 1), damping * float(weights.sum()))
-    ridge[:, :-1] += problem.penalty.l2 / scale**2
+    g = scaling.gradient(gW, gb)
+    ridge = scaling.penalty(problem.penalty, m)[0] + damping * float(weights.sum())
     is_small = m == 1 or (m <= DIRECT_CLASSES and g.size <= DIRECT_BLOCKS)
     by = _cholesky_step if is_small and g.size <= DIRECT_LIMIT else _gradient_step
     step = by(problem, free, delta, g, ridge)
     if m > 1:
         step -= step.mean(axis=0)
-    dW = step[:, :-1] / scale
-    return dW, step[:, -1] - dW @ mean
+    return scaling.coefficients(step)
 
 
 def _cholesky_step(problem: Problem, free: Mask, delta: Array, g: Array, ridge: Array) -> Array:
@@ -371,16 +370,12 @@ def _hessian(problem: Problem, free: Mask, weights: Array) -> Array:
 def _gradient_step(problem: Problem, free: Mask, delta: Array, g: Array, ridge: Array) -> Array:
     """Solve the Newton equations to a tenth by conjugate gradients: only products with the moving samples."""
     rows = np.flatnonzero(free.sum(axis=1) > (free.shape[1] > 1))
-    mean, scale = _linear(problem).moments
+    scaling = Scaling(*_linear(problem).moments)
     moving, free, delta = problem.space.subset(rows), free[rows], delta[rows]
 
     def product(v: Array) -> Array:
-        v = v.reshape(g.shape)
-        dW = v[:, :-1] / scale
-        back = _fall(free, delta, moving.scores(dW, v[:, -1] - dW @ mean))
-        sums = back.sum(axis=0)
-        H = np.column_stack([(moving.combine(back) - np.outer(sums, mean)) / scale, sums])
-        return (H + ridge * v).ravel()
+        back = _fall(free, delta, moving.scores(*scaling.coefficients(v)))
+        return scaling.gradient(moving.combine(back), back.sum(axis=0)).ravel() + ridge.ravel() * v
 
     diagonal = (ridge + ((1.0 / delta) @ free)[:, None]).ravel()
     size = g.size

@@ -8,7 +8,6 @@ the penalty, so what it returns bounds the risk along a whole path of either.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -16,6 +15,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from ..core.problem import Problem
+from ..core.scaling import Scaling
 from ..core.spaces import LinearSpace
 from .risk_jit import add_rows, add_rows_few, hinge_codes, mix_codes, risk_along, score_rows, score_rows_few
 
@@ -26,41 +26,10 @@ _BLOCK, _LONG_BLOCK = 1 << 18, 1 << 21  # entries that stay in the near and in t
 _FEW = 0.1  # share of the coefficients up to which only theirs are read
 
 
-@dataclass(frozen=True)
-class Coordinates:
-    """The change of coordinates v <-> (W, b)."""
-
-    m: int
-    mean: Array
-    sd: Array
-
-    @classmethod
-    def of(cls, problem: Problem) -> Coordinates:
-        """Estimate means and standard deviations; sparse columns are scaled by all their entries and not centred."""
-        assert isinstance(problem.space, LinearSpace)
-        X = problem.space.X
-        if not isinstance(X, np.ndarray):
-            square = np.bincount(X.indices, weights=X.data.astype(np.float64) ** 2, minlength=X.shape[1])
-            mean, sd = np.zeros(X.shape[1]), np.sqrt(square / X.shape[0])
-        else:
-            some = X[:: max(1, X.shape[0] // _ROWS_FOR_SCALE)].astype(np.float64)
-            mean, sd = some.mean(axis=0), some.std(axis=0)
-        sd = np.where(sd > 1e-12 * np.abs(mean), sd, 0.0)
-        return cls(problem.n_functions, mean, np.where(sd > 0, sd, np.maximum(np.abs(mean), 1.0)))
-
-    def coefficients(self, v: Array) -> tuple[Array, Array]:
-        """Return W and b of v."""
-        V = v.reshape(self.m, -1)
-        W = V[:, :-1] / self.sd
-        return W, V[:, -1] - W @ self.mean
-
-    def flat(self, W: Array, b: Array) -> Array:
-        """Return v of W and b."""
-        return np.column_stack([W * self.sd, b + W @ self.mean]).ravel()
-
-    def gradient(self, gW: Array, gb: Array) -> Array:
-        """Turn a gradient in (W, b) into one in v."""
-        return np.column_stack([(gW - np.outer(gb, self.mean)) / self.sd, gb]).ravel()
+def sampled_scaling(problem: Problem) -> Scaling:
+    """Return coordinates estimated from some of the samples, enough to be well scaled."""
+    assert isinstance(problem.space, LinearSpace)
+    return Scaling.of(problem.space.X, _ROWS_FOR_SCALE)
 
 
 class Look(NamedTuple):
@@ -75,7 +44,7 @@ class Look(NamedTuple):
 class Risk(Protocol):
     """What the bundle needs of the data; ``passes`` counts looks in units of a pass over all samples."""
 
-    coordinates: Coordinates
+    scaling: Scaling
 
     @property
     def passes(self) -> float:
@@ -143,11 +112,11 @@ class TwoClassRisk:
     A code is the number of hinges in force, plus (number of hinges + 1) for the second class.
     """
 
-    def __init__(self, problem: Problem, coordinates: Coordinates) -> None:
+    def __init__(self, problem: Problem, scaling: Scaling) -> None:
         assert isinstance(problem.space, LinearSpace)
         self.rows = Rows(problem.space.X)
         self.signs, self.weights = problem.signs, problem.weights
-        self.coordinates = coordinates
+        self.scaling = scaling
         self.knots, c = _hinge_table(problem)
         self.prices = np.ascontiguousarray(self.weights * c.T[:, problem.y])
         self.slopes, offsets = _cumulated(c).ravel(), _cumulated(c * self.knots).ravel()
@@ -156,7 +125,7 @@ class TwoClassRisk:
 
     def look(self, v: Array) -> Look:
         """Scores, then their adjoint."""
-        W, b = self.coordinates.coefficients(v)
+        W, b = self.scaling.coefficients(v)
         n = self.signs.size
         margins, code, r = np.empty(n), np.empty(n, dtype=np.uint8), np.empty(n)
         value, g = 0.0, np.zeros(W.shape[1])
@@ -165,7 +134,7 @@ class TwoClassRisk:
             value += hinge_codes(b[0], self.signs[i], self.weights[i], *self.tables, margins[i], code[i], r[i])
             g += rows.adjoint(r[i])
         self.passes += 1.0
-        return Look(value, self.coordinates.gradient(g[None, :], r.sum(keepdims=True)), margins, code)
+        return Look(value, self.scaling.gradient(g[None, :], r.sum(keepdims=True)).ravel(), margins, code)
 
     def along(self, start: Array, end: Array, tau: float) -> tuple[float, float]:
         """Risk and slope on the segment of margins."""
@@ -185,14 +154,14 @@ class LocalRisk:
     """
 
     def __init__(self, whole: TwoClassRisk, problem: Problem, v: Array, look: Look, share: float) -> None:
-        self.whole, self.coordinates = whole, whole.coordinates
+        self.whole, self.scaling = whole, whole.scaling
         distance = np.full(look.scores.size, np.inf)
         for t in whole.knots:
             np.minimum(distance, np.abs(look.scores - t), out=distance)
         some = distance[:: max(1, distance.size // 20000)]
         self.near = np.flatnonzero(distance <= np.quantile(some, share))
         self.code = look.code
-        self.risk = TwoClassRisk(problem.subset(self.near), whole.coordinates)
+        self.risk = TwoClassRisk(problem.subset(self.near), whole.scaling)
         here = self.risk.look(v)
         self.gradient = look.gradient - here.gradient
         self.constant = look.value - here.value - float(self.gradient @ v)
@@ -229,8 +198,8 @@ class LocalRisk:
 class ManyClassRisk:
     """k classes by the two operations of any space; a code is (number of hinges in force) * k + rival."""
 
-    def __init__(self, problem: Problem, coordinates: Coordinates) -> None:
-        self.problem, self.coordinates = problem, coordinates
+    def __init__(self, problem: Problem, scaling: Scaling) -> None:
+        self.problem, self.scaling = problem, scaling
         self.t, c = _hinge_table(problem)
         self.slopes = _cumulated(c)
         self.passes = 0.0
@@ -238,14 +207,14 @@ class ManyClassRisk:
     def look(self, v: Array) -> Look:
         """Scores, then their adjoint."""
         p = self.problem
-        F = p.space.scores(*self.coordinates.coefficients(v))
+        F = p.space.scores(*self.scaling.coefficients(v))
         u, rival = p.margins_of_scores(F), p.rivals(F)
         hinges = np.sum(u[:, None] < self.t, axis=1)
         code = (hinges * p.n_classes + rival).astype(np.uint16)
         R = -p.spread(p.weights * self.slopes[p.y, hinges], rival)
         self.passes += 1.0
         value = float(p.weights @ p.loss.convex_value(u, p.y))
-        return Look(value, self.coordinates.gradient(p.space.combine(R), R.sum(axis=0)), F, code)
+        return Look(value, self.scaling.gradient(p.space.combine(R), R.sum(axis=0)).ravel(), F, code)
 
     def along(self, start: Array, end: Array, tau: float) -> tuple[float, float]:
         """Risk and slope on the segment of scores."""
@@ -278,7 +247,7 @@ def _cumulated(c: Array) -> Array:
     return np.hstack([np.zeros((c.shape[0], 1)), np.cumsum(c, axis=1)])
 
 
-def risk_of(problem: Problem, coordinates: Coordinates | None = None) -> Risk:
+def risk_of(problem: Problem, scaling: Scaling | None = None) -> Risk:
     """Return the risk of a problem on a linear space."""
-    coordinates = coordinates or Coordinates.of(problem)
-    return (TwoClassRisk if problem.n_classes == 2 else ManyClassRisk)(problem, coordinates)
+    scaling = scaling or sampled_scaling(problem)
+    return (TwoClassRisk if problem.n_classes == 2 else ManyClassRisk)(problem, scaling)

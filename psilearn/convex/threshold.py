@@ -1,4 +1,8 @@
-"""Where the l1 path starts: the smallest multiple of the l1 weights at which W = 0 is optimal."""
+"""Where the l1 path starts: the largest C, or the smallest multiple of the l1 weights, at which W = 0 is optimal.
+
+Cost: one linear program with a column per sample that the best constant leaves on a breakpoint, solved over a few
+thousand of them at a time for two classes, and a row per feature.
+"""
 
 from __future__ import annotations
 
@@ -14,17 +18,48 @@ from ..engines.highs import HighsSession, ProgramError
 
 Array = NDArray[np.float64]
 
-_TIE = 1e-9  # margins of the best constant this close to a kink are on it, prices of columns this close to 0 are 0
+_TIE = (
+    1e-9  # margins of the best constant this close to a breakpoint are on it, prices of columns this close to 0 are 0
+)
 _MANY = 2000  # open multipliers from which a few at a time are tried,
 _FEW, _PER_FEATURE = 200, 10  # and how many those are at least
+
+
+def smallest_useful_C(problem: Problem) -> float:
+    """Return the C up to which W = 0 is optimal, and above which coefficients appear: the first point of a grid of C.
+
+    Parameters
+    ----------
+    problem : Problem
+        Convex, on a linear space, with an l1 penalty and without tilt; its C does not matter.
+
+    Returns
+    -------
+    float
+        inf if no C makes a coefficient useful, 0 if W = 0 is optimal for none.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from psilearn.core.losses import Hinge
+    >>> from psilearn.core.penalties import Penalty
+    >>> X, y = np.array([[-2.0], [-1.0], [1.0], [2.0]]), np.array([0, 0, 1, 1])
+    >>> problem = Problem(LinearSpace(X), y, 2, Hinge(), Penalty(l1=1.0), 1.0, np.ones(4))
+    >>> round(smallest_useful_C(problem), 6)
+    0.166667
+    """
+    if problem.tilt is not None:
+        raise ValueError("smallest_useful_C needs a problem without tilt: a linear term does not scale with C.")
+    threshold = l1_threshold(problem)
+    return problem.C / threshold if threshold > 0 else np.inf
 
 
 def l1_threshold(problem: Problem) -> float:
     """Return the least s >= 0 such that W = 0 is optimal when the l1 weights are multiplied by s; inf if there is none.
 
     W = 0 is optimal iff multipliers of the best constant exist with |sum_i (R_ij - tilt_ij) x_id - nu_d| <= s l1_jd
-    (nu = 0 for two classes, free where k functions must sum to zero): a linear programme whose variables are the
-    multipliers of the samples that the best constant leaves on a kink, minimising s. In the scaling
+    (nu = 0 for two classes, free where k functions must sum to zero): a linear program whose variables are the
+    multipliers of the samples that the best constant leaves on a breakpoint, minimising s. In the scaling
     sum_i l(u_i) + lambda ||w||_1 of Choi, Kim, Han and Kang (2009), (2.1), with C = l1 = 1, this is lambda_max.
 
     Parameters
@@ -42,7 +77,7 @@ def l1_threshold(problem: Problem) -> float:
 def _sifted(pairs: _Pairs) -> float:
     """Minimise s over few open multipliers at a time, two classes.
 
-    The programme has as few rows as there are features, so nearly all of its columns end at a bound, and prices of the
+    The program has as few rows as there are features, so nearly all of its columns end at a bound, and prices of the
     rows tell at which. The first prices come from a sample of the columns. Columns whose price is near zero stay open,
     the others are put at their bound; those whose price then has the wrong sign are opened, until there are none.
     """
@@ -81,7 +116,7 @@ def _margin_row(problem: Problem, c: int, j: int) -> Array:
 
 
 def _best_constant(problem: Problem) -> Array:
-    """Return optimal intercepts of f = b: a linear programme over the classes."""
+    """Return optimal intercepts of f = b: a linear program over the classes."""
     m, k = problem.n_functions, problem.n_classes
     prices = [np.bincount(problem.y, weights=price, minlength=k) for price in problem.prices.T]
     target = np.zeros(m) if problem.tilt is None else problem.tilt.sum(axis=0)
@@ -172,7 +207,7 @@ class _Pairs:
             prices[1 + use] = answer.row_dual[1 : 1 + use.size] + answer.row_dual[1 + use.size : 1 + 2 * use.size]
         return answer.value, prices
 
-    def _open_block(self, session: HighsSession, j: int, X: NDArray | sp.csr_matrix | None) -> sp.csc_matrix:
+    def _open_block(self, j: int, X: NDArray | sp.csr_matrix | None) -> sp.csc_matrix:
         """Return the columns of the open multipliers in sum_i R_ij x_i, or in sum_i R_ij if X is None."""
         height = 1 if X is None else X.shape[1]
         blocks = [sp.csc_matrix((height, 0))]
@@ -184,20 +219,20 @@ class _Pairs:
     def _balance(self, session: HighsSession, j: int, fixed: Array) -> None:
         ahead = sp.csc_matrix((1, session.n_cols - sum(members.size for members, *_ in self.open)))
         rest = -float(fixed[:, j].sum())
-        session.add_rows(sp.hstack([ahead, self._open_block(session, j, None)]), rest, rest)
+        session.add_rows(sp.hstack([ahead, self._open_block(j, None)]), rest, rest)
 
     def _box(self, session: HighsSession, j: int, centre: Array, l1: Array) -> None:
         """Add -s l1 <= centre + V(open) - nu <= s l1 for the coefficients that are not forbidden."""
         assert isinstance(self.problem.space, LinearSpace)
         use = np.flatnonzero(np.isfinite(l1))
-        V = self._open_block(session, j, self.problem.space.X).tocsr()[use]
+        V = self._open_block(j, self.problem.space.X).tocsr()[use]
         nu = sp.identity(l1.size, format="csr")[use] if self.problem.n_functions > 1 else sp.csr_matrix((use.size, 0))
         weight = sp.csr_matrix(l1[use, None])
         session.add_rows(sp.hstack([-weight, -nu, V]), -np.inf, -centre[use])
         session.add_rows(sp.hstack([weight, -nu, V]), -centre[use], np.inf)
 
     def _groups(self, session: HighsSession, offset: int) -> None:
-        """Add sum over tied rivals a_i <= price_i, or = above the kink."""
+        """Add sum over tied rivals a_i <= price_i, or = above the breakpoint."""
         column = offset
         starts = []
         for members, *_ in self.open:

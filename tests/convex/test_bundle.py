@@ -11,7 +11,7 @@ from psilearn.convex.bundle import solver as bundle
 from psilearn.convex.bundle.master import solve_master
 from psilearn.convex.interior import solver as l1
 from psilearn.convex.risk import LocalRisk, risk_of
-from psilearn.convex.threshold import l1_threshold
+from psilearn.convex.threshold import l1_threshold, smallest_useful_C
 from psilearn.core.losses import Hinge, RejectHinge, TruncatedHinge
 from psilearn.core.penalties import Penalty
 from psilearn.core.problem import Problem
@@ -120,7 +120,7 @@ def test_a_cut_s_multipliers_are_its_gradient():
     risk = risk_of(problem)
     look = risk.look(np.array([0.2, -0.1, 0.4, 0.1]))
     R = risk.mixed([look.code], np.ones(1))
-    np.testing.assert_allclose(risk.coordinates.gradient(problem.space.combine(-R), -R.sum(axis=0)), look.gradient)
+    np.testing.assert_allclose(risk.scaling.gradient(problem.space.combine(-R), -R.sum(axis=0))[0], look.gradient)
 
 
 def test_cuts_of_one_lambda_help_the_next():
@@ -226,6 +226,30 @@ def test_threshold_is_the_same_with_few_open_multipliers_at_a_time(monkeypatch):
     assert len(rounds) > 60
 
 
+@pytest.mark.parametrize("k", [2, 3])
+def test_coefficients_appear_just_above_the_smallest_useful_C(k):
+    for seed in range(10):
+        problem = replace(random_problem(np.random.default_rng(seed), k=k, tilted=False), tilt=None, offset=0.0)
+        problem = replace(problem, penalty=Penalty(l1=1.0))
+        C = smallest_useful_C(problem)
+        assert smallest_useful_C(replace(problem, C=7.0 * problem.C)) == pytest.approx(C, rel=1e-9)
+        if np.isfinite(C):
+            below, above = (l1.solve(replace(problem, C=f * C), Options(tol=1e-9)) for f in (0.99, 1.02))
+            assert np.all(below.coef == 0)
+            assert np.any(above.coef != 0)
+
+
+def test_the_smallest_useful_C_needs_a_problem_without_tilt():
+    problem = make_tilted()
+    with pytest.raises(ValueError, match="tilt"):
+        smallest_useful_C(problem)
+
+
+def make_tilted():
+    X, y = gaussians(20, 5)
+    return replace(machine(X, y), tilt=np.full((20, 1), 0.01))
+
+
 def test_threshold_intercept_rejects_all_iff_the_minority_exceeds_d():
     for minority, expected in ((30, 0.0), (10, -1.0)):
         y = (np.arange(100) < minority).astype(np.intp)
@@ -263,3 +287,23 @@ def test_master_is_within_its_bound_and_nothing_nearby_is_better():
         assert shares.sum() <= 1 + 1e-9
         near = v + 1e-3 * rng.normal(size=(20, 8))
         assert all(master_value(x, A, b, weights, mu, centre) >= bound for x in near)
+
+
+@pytest.mark.parametrize("C", [1.0, 100.0])
+def test_a_tiny_class_weight_does_not_keep_it_cutting(C):
+    """An optimum of 1e-10 of the first objective is below what the master program resolves: the finisher's."""
+    rng = np.random.default_rng(0)
+    y = np.arange(6) % 2
+    problem = Problem(
+        LinearSpace(rng.normal(size=(6, 2))), y, 2, Hinge(), Penalty(l1=1.0), C, np.where(y == 1, 1e-10, 1.0)
+    )
+    handed = []
+
+    def finish(*arguments):
+        handed.append(len(arguments[2].history))
+        return l1.solve(*arguments)
+
+    result = bundle.solve(problem, Options(tol=1e-4), None, finish)
+    assert result.status is Status.OPTIMAL
+    assert result.objective == pytest.approx(6e-10 * C, rel=1e-3)
+    assert handed[0] < 100

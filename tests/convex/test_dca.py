@@ -139,3 +139,43 @@ def test_time_limit_returns_the_incumbent(rng):
     result = solve(problem, "dca", Options(tol=1e-12, time_limit=1e-9))
     assert result.status is Status.TIME_LIMIT
     assert np.isfinite(result.objective)
+
+
+@pytest.mark.parametrize("call", range(1, 12))
+@pytest.mark.parametrize("raises", [False, True])
+def test_one_interrupt_ends_many_starts_with_the_incumbent(call, raises):
+    """Whether the inner solver reports the interrupt or lets it through, no further solve is begun."""
+    problem = make_problem(np.random.default_rng(0), 60, 2, loss=TruncatedHinge(0.0))
+    calls = []
+
+    def inner(*arguments):
+        calls.append(arguments)
+        result = solve_convex(*arguments)
+        if len(calls) < call:
+            return result
+        if raises:
+            raise KeyboardInterrupt
+        return replace(result, status=Status.INTERRUPTED)
+
+    options = Options(tol=1e-4, settings=(dca.Settings(n_starts=50),))
+    try:
+        result = dca.solve(problem, options, None, inner)
+    except KeyboardInterrupt:
+        assert raises
+        assert call <= first_descent(problem)  # there was no incumbent yet
+    else:
+        assert result.status is Status.INTERRUPTED
+        assert result.objective == problem.value(result.coef, result.intercept)
+    assert len(calls) == call
+
+
+def first_descent(problem):
+    """Number of inner solves before the first descent has ended."""
+    calls = []
+
+    def inner(*arguments):
+        calls.append(arguments)
+        return solve_convex(*arguments)
+
+    dca.solve(problem, Options(tol=1e-4), None, inner)
+    return len(calls)

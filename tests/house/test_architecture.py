@@ -37,6 +37,8 @@ WITHIN = {
         "correction": {"rounding"},
         "_stamp": set(),
         "_jit": {"_linking_jit", "_stamp"},
+        "scaling": {"penalties"},
+        "predictor_corrector": set(),
         "_linking_jit": set(),
         "spaces": {"_jit", "rounding"},
         "problem": {"losses", "penalties", "spaces", "duality", "rounding", "correction"},

@@ -1,21 +1,57 @@
-"""The master programme of a bundle method by an interior point whose linear systems are as small as the bundle.
+"""The master program of a bundle method, by an interior point whose linear systems are as small as the bundle.
 
     minimise  1/2 v'diag(q)v + c'v + sum_d l1_d |v_d| + C max(0, max_r (A_r'v + b_r)) + mu/2 ||v - centre||^2
 
-over v of shape (m, width), whose columns sum to zero if m > 1. Predictor and corrector after Mehrotra (1992); all but
-the multipliers of the cuts is eliminated, so an iteration costs (number of cuts)^2 times the size of v.
+over v of shape (m, width), whose columns sum to zero if m > 1: the program of :mod:`..interior.method` with one
+"sample", whose margins are the cuts. All but the multipliers of the cuts and the free intercepts is eliminated, so an
+iteration costs (number of cuts)^2 times the size of v.
 """
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.lapack import dgetrf, dgetrs
 
+from ..interior.method import Iterate, LinearSolve, Program, solve_interior
+
 Array = NDArray[np.float64]
 
-_MAX_ITER = 60
-_TO_BOUNDARY = 0.995
+
+@dataclass(frozen=True)
+class Settings:
+    """Numbers of the master program, all without unit.
+
+    Attributes
+    ----------
+    max_iter : int
+        Iterations after which the best iterate is returned; 10 to 20 are usual.
+    share : float
+        Complementarity, relative to the error of stationarity, at which that error is rounding and will not fall.
+    diverged : float
+        Growth of the error over the least seen that means rounding has taken over.
+    ridge, least_ridge : float
+        Curvature lent to coefficients without penalty, relative to that of the cuts, and at least.
+    intercept_ridge : float
+        The same for the intercepts, which stay in the system and need less.
+    pivot : float
+        Size below which a pivot counts as zero and is replaced.
+    """
+
+    max_iter: int = 60
+    share: float = 1e-6
+    diverged: float = 1e6
+    ridge: float = 1e-6
+    least_ridge: float = 1e-12
+    intercept_ridge: float = 1e-14
+    pivot: float = 1e-280
+
+
+_SETTINGS = Settings()
+#: Curvature that stands for infinity, and half of what does in q.
+_HELD, _FORBIDDEN = 1e300, 1e200
 
 
 def _project(D: Array, m: int, x: Array) -> Array:
@@ -28,18 +64,79 @@ def _project(D: Array, m: int, x: Array) -> Array:
     return out
 
 
-def _longest(x: Array, dx: Array) -> float:
-    """Longest step in [0, 1] that keeps x positive."""
-    falls = dx < 0.0
-    return float(min(1.0, np.min(-_TO_BOUNDARY * x[falls] / dx[falls], initial=1.0)))
+class _Cuts:
+    """The margins z_r = -A_r'v; the hinge starts at t_r = b_r."""
+
+    def __init__(self, A: Array, q: Array, m: int) -> None:
+        self.A, self.m = A, m
+        width = A.shape[1] // m
+        # The intercepts (last of each width) are free: they stay in the small system, k - 1 of them if m > 1.
+        self.last = np.arange(m) * width + width - 1
+        free = self.free = self.last[: max(1, m - 1)]
+        self.A_f, self.Q_f = A[:, free], np.diag(q[free])
+        if m > 1:
+            self.A_f = self.A_f - A[:, self.last[-1:]]
+            self.Q_f = self.Q_f + q[self.last[-1]]
+
+    def apply(self, v: Array) -> Array:
+        """Return the margins (1, J)."""
+        return -(self.A @ v)[None, :]
+
+    def adjoint(self, a: Array) -> Array:
+        """Return the transposed map of multipliers (1, J)."""
+        return -(a[0] @ self.A)
+
+    def factor(self, d: Array, D: Array, diagonal: Array) -> LinearSolve:
+        """Factor the system of the multipliers of the cuts and the free intercepts."""
+        d, total = d[0, 0], float(D[0, 0])
+        A, J = self.A, d.size
+        flat = diagonal <= 0.0
+        diagonal[flat] = _SETTINGS.ridge * (d @ A[:, flat] ** 2) + _SETTINGS.least_ridge
+        diagonal[self.last] = _HELD
+        GA = _project(diagonal, self.m, A)
+        S = np.outer(-d / total, d)
+        S.flat[:: J + 1] += d
+        system = np.empty((J + self.free.size, J + self.free.size))
+        np.matmul(S, GA @ A.T, out=system[:J, :J])
+        system.flat[: J * system.shape[0] : system.shape[0] + 1] += 1.0
+        system[:J, J:] = -S @ self.A_f
+        system[J:, :J] = self.A_f.T
+        ridge = _SETTINGS.least_ridge + _SETTINGS.intercept_ridge * (d @ self.A_f**2)
+        system[J:, J:] = self.Q_f + np.diag(ridge)
+        lu, order, _ = dgetrf(system)
+        pivots = np.einsum("ii->i", lu)
+        pivots[np.abs(pivots) < _SETTINGS.pivot] = _SETTINGS.pivot
+
+        def solve(rhs: Array, offset: Array) -> Array:
+            base = _project(diagonal, self.m, rhs)
+            right = rhs[self.free] - (rhs[self.last[-1]] if self.m > 1 else 0.0)
+            both, _ = dgetrs(lu, order, np.concatenate([offset[0] + S @ (A @ base), right]))
+            dv = base - both[:J] @ GA
+            dv[self.free] = both[J:]
+            if self.m > 1:
+                dv[self.last[-1]] = -both[J:].sum()
+            return dv
+
+        return solve
 
 
-def _factor(M: Array) -> tuple[Array, Array]:
-    """LU factors with row interchanges; a vanishing pivot is kept off zero, never an exception."""
-    lu, order, _ = dgetrf(M)
-    pivots = np.einsum("ii->i", lu)
-    pivots[np.abs(pivots) < 1e-280] = 1e-280
-    return lu, order
+class _Best:
+    """Keeps the iterate with the least error, its multipliers, and the bound that they prove."""
+
+    def __init__(self, program: Program, m: int, tol: float) -> None:
+        self.m, self.tol = m, tol
+        self.held = np.where(program.q > _FORBIDDEN, _HELD, 1.0)  # coefficients held at zero have no say
+        self.error, self.bound, self.looks = np.inf, -np.inf, 0
+
+    def watch(self, it: Iterate) -> bool:
+        """Take note of an iterate; True if it is good enough or the last worth having."""
+        self.looks += 1
+        residual = float(np.abs(_project(self.held, self.m, it.gradient)) @ (np.abs(it.v) + 1e-3))
+        error = it.gap + residual
+        if error < self.error or self.looks == 1:
+            self.error, self.v, self.shares, self.bound = error, it.v, it.a[0].copy(), it.value - error
+        exhausted = it.gap < _SETTINGS.share * residual or not error < _SETTINGS.diverged * self.error
+        return error <= self.tol or exhausted or self.looks > _SETTINGS.max_iter
 
 
 def solve_master(
@@ -48,125 +145,10 @@ def solve_master(
     """Return the minimiser v, the cuts' shares (multipliers, summing to at most C) and a bound below the optimum.
 
     ``tol`` is the absolute accuracy asked of the value.
-
-    Rows beyond the cuts hold the other positive pairs: the pair (xi, beta) of the epigraph, and per penalised
-    coefficient the pairs of l1 |v| = l1 v + 2 l1 (-v)_+.
     """
-    J, D = A.shape
-    v = centre.copy()
-    curvature = q + mu
-    kinked = np.flatnonzero(l1 > 0)
-    P = kinked.size
-    lam = l1[kinked]
-    linear = c + l1
-    Av = A @ v + b
-    xi = max(0.0, Av.max()) + 1.0
-    # x: primal slacks, y: their multipliers; blocks are cuts, xi, (v + slack) >= 0 and slack >= 0 per kink.
-    x = np.empty(J + 1 + 2 * P)
-    y = np.empty(J + 1 + 2 * P)
-    x[:J] = xi - Av
-    x[J] = xi
-    y[: J + 1] = C / (J + 1.0)
-    slack = np.maximum(-v[kinked], 0.0) + max(0.1, np.abs(v).max())
-    x[J + 1 : J + 1 + P] = v[kinked] + slack
-    x[J + 1 + P :] = slack
-    y[J + 1 : J + 1 + P] = lam
-    y[J + 1 + P :] = lam
-    # The intercepts (last of each width) are free: they stay in the small system, k - 1 of them if m > 1.
-    width = D // m
-    last = np.arange(m) * width + width - 1
-    F = max(1, m - 1)
-    A_f = np.ascontiguousarray(A[:, last[:F]])
-    Q_f = np.diag(curvature[last[:F]])
-    if m > 1:
-        A_f = A_f - A[:, last[F] : last[F] + 1]
-        Q_f = Q_f + curvature[last[F]]
-    system = np.empty((J + F, J + F))
-    da = np.empty(J + F)
-    held = np.where(q > 1e200, 1e300, 1.0)  # coefficients held at zero have no say in stationarity
-    answer, shares, bound = v, y[:J].copy(), -np.inf
-    common = np.any(curvature > 0)
-    best = np.inf
-    dx = np.zeros(x.size)
-    dy = np.zeros(x.size)
-    dv = np.zeros(D)
-    for _ in range(_MAX_ITER):
-        Av = A @ v + b
-        s, alpha = x[:J], y[:J]
-        s2, a2 = x[J + 1 : J + 1 + P], y[J + 1 : J + 1 + P]
-        slack, b2 = x[J + 1 + P :], y[J + 1 + P :]
-        gap = np.dot(x, y)
-        move = v - centre
-        value = 0.5 * np.dot(q, v * v) + np.dot(c, v) + np.dot(l1, np.abs(v)) + C * max(0.0, Av.max())
-        value += 0.5 * mu * np.dot(move, move)
-        gradient = q * v + mu * move + linear + alpha @ A
-        gradient[kinked] -= a2
-        residual = np.dot(np.abs(_project(held, m, gradient)), np.abs(v) + 1e-3)
-        error = gap + residual
-        if error < best:
-            best, answer, shares, bound = error, v, y[:J].copy(), value - error
-        # Stop when it is good enough, or when precision is exhausted (a NaN fails the last comparison).
-        if error <= tol or gap < 1e-6 * residual or not error < 1e6 * best:
-            break
-        # Curvatures and the small system (I + S K) da = ...
-        d = alpha / s
-        total = d.sum() + y[J] / x[J]
-        d2 = a2 / s2
-        total2 = d2 + b2 / slack
-        diagonal = curvature.copy()
-        diagonal[kinked] += d2 * (1.0 - d2 / total2)
-        flat = diagonal <= 0.0  # unpenalised coefficients: a ridge small beside the curvature of the cuts
-        diagonal[flat] = 1e-6 * (d @ A[:, flat] ** 2) + 1e-12
-        diagonal[last] = 1e300
-        GA = _project(diagonal, m, A)
-        K = GA @ A.T
-        system[:J, :J] = np.eye(J) + (K.T * d).T - np.outer(d, d @ K) / total
-        system[:J, J:] = np.outer(d, d @ A_f) / total - (A_f.T * d).T
-        system[J:, :J] = A_f.T
-        system[J:, J:] = Q_f
-        np.einsum("ii->i", system)[J:] += 1e-12 + 1e-14 * (d @ A_f**2)
-        factors = _factor(system)
-        r_s = s - (x[J] - Av)
-        r_C = alpha.sum() + y[J] - C
-        r_s2 = s2 - (v[kinked] + slack)
-        r_C2 = a2 + b2 - 2.0 * lam
-        target = 0.0
-        for phase in range(2):
-            e = target - x * y
-            if phase == 1:
-                e -= dx * dy
-            h = e[:J] / s + d * r_s
-            kappa = (h.sum() + e[J] / x[J] + r_C) / total
-            offset = h - d * kappa
-            h2 = e[J + 1 : J + 1 + P] / s2 + d2 * r_s2
-            kappa2 = (h2 + e[J + 1 + P :] / slack + r_C2) / total2
-            rhs = -gradient
-            rhs[kinked] += h2 - d2 * kappa2
-            base = _project(diagonal, m, rhs)
-            M = A @ base
-            da[:J] = offset + d * M - d * (np.dot(d, M) / total)
-            da[J:] = rhs[last[:F]]
-            if m > 1:
-                da[J:] -= rhs[last[F]]
-            da, _ = dgetrs(*factors, da)
-            dv = base - da[:J] @ GA
-            dv[last[:F]] = da[J:]
-            if m > 1:
-                dv[last[F]] = -da[J:].sum()
-            dz = -(A @ dv)
-            dx[J] = kappa - np.dot(d, dz) / total
-            dx[:J] = dz + dx[J] - r_s
-            dw = dv[kinked]
-            dx[J + 1 + P :] = kappa2 - d2 * dw / total2
-            dx[J + 1 : J + 1 + P] = dw + dx[J + 1 + P :] - r_s2
-            dy[:] = (e - y * dx) / x
-            primal, dual = _longest(x, dx), _longest(y, dy)
-            if common:
-                primal = dual = min(primal, dual)
-            if phase == 0:
-                affine = np.dot(x + primal * dx, y + dual * dy)
-                target = max((affine / gap) ** 3, 1e-8) * gap / x.size
-        v = v + primal * dv
-        x = x + primal * dx
-        y = y + dual * dy
-    return answer, shares, bound
+    program = Program(_Cuts(A, q + mu, m), b[None, None, :], np.full((1, 1), C), q + mu, c - mu * centre, l1)
+    best = _Best(program, m, tol)
+    # Near the end numbers overflow and vanish; that is noticed, and the best iterate kept.
+    with np.errstate(all="ignore"):
+        solve_interior(program, centre, best.watch)
+    return best.v, best.shares, best.bound + 0.5 * mu * float(centre @ centre)

@@ -126,7 +126,7 @@ class CuttingModel:
             return centre
         low, high = 0.0, np.inf
         for _ in range(30):
-            v = self._interior(self.mu, centre, _ACCURACY * scale)[0]
+            v = self._interior(self.mu, centre, max(_ACCURACY * scale, 0.1 * width))[0]
             value = self.value(v)
             if abs(value - level) <= width:
                 break

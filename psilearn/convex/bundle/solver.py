@@ -28,9 +28,10 @@ from numpy.typing import NDArray
 from ...core.capabilities import ANY_CLASSES, ANY_CONVEX, ANY_LINEAR, CONVEX_PENALTIES, TILT, Takes
 from ...core.problem import Problem
 from ...core.result import Result, Status
+from ...core.scaling import Scaling
 from ...core.solving import Clock, Options, Solve, SolverSettings, convex_result
 from ..interior.margins import cut_off
-from ..risk import Coordinates, LocalRisk, Look, Risk, TwoClassRisk, risk_of
+from ..risk import LocalRisk, Look, Risk, TwoClassRisk, risk_of
 from .model import CuttingModel
 
 Array = NDArray[np.float64]
@@ -44,9 +45,10 @@ _TOO_MANY = 0.6  # share from which all samples are looked at instead
 _SAMPLE = 16  # one in so many samples for the first start, but
 _SAMPLES_PER_COEFFICIENT = 100  # at least
 _SAMPLE_TOL = 3e-3  # gap on the sample
-_ZEROS = (np.inf, 1e-1, 3e-2, 1e-2, 1e-3, 1e-5)  # levels below which coefficients are tried at zero
+_ZEROS = (1e-1, 3e-2, 1e-2, 1e-3, 1e-5)  # levels below which coefficients are tried at zero
 _LOOKS = 1000  # default limit
 _ROUNDS = 4  # of solving again with a smaller tolerance
+_FINEST = 1e-9  # gap, in units of the mean risk, below which the engine's tolerances hide what a cut tells
 _TIGHT = 1e-5  # tolerances below are the finisher's
 
 
@@ -89,10 +91,10 @@ class Point:
 class Cuts:
     """Cuts of the mean risk of one set of samples, with the codes that turn shares of cuts into multipliers."""
 
-    def __init__(self, problem: Problem, coordinates: Coordinates | None = None) -> None:
+    def __init__(self, problem: Problem, scaling: Scaling | None = None) -> None:
         self.key = (problem.space, problem.y, problem.weights, problem.loss)
         self.total = float(problem.weights.sum())
-        self.whole = risk_of(problem, coordinates)
+        self.whole = risk_of(problem, scaling)
         self.sample: tuple[NDArray[np.intp], Cuts] | None = None  # some of the samples and the cuts of their risk
         self.A = np.zeros((0, problem.n_functions * (problem.space.dim + 1)))
         self.b = np.zeros(0)
@@ -142,11 +144,13 @@ class Level:
         self.cuts, self.clock, self.mode = cuts, clock, mode
         self.unit = problem.C * cuts.total
         self.offset = problem.offset / self.unit
-        self.model = _model(problem, cuts.whole.coordinates, self.unit)
+        self.model = _model(problem, cuts.whole.scaling, self.unit)
         if cuts.b.size:
             self.model.add(cuts.A, cuts.b)
         self.bound, self.shares = -np.inf, np.zeros(cuts.b.size)
         self.best: Point | None = None
+        self.constant = np.zeros(self.model.l1.size)
+        self.constant.reshape(self.model.m, -1)[:, -1] = problem.best_constant()[1]
         self.anchor: tuple[Array, Look] | None = None
         self.anchor_objective = np.inf
 
@@ -189,7 +193,7 @@ class Level:
             scale = abs(best.objective)
             place = self.tighten(best.v, scale)
             gap = best.objective - self.bound
-            if gap <= tol * scale or self.clock.is_over:
+            if gap <= max(tol * scale, _FINEST) or self.clock.is_over:
                 break
             if self.mode == "level":
                 level = self.bound - self.offset + _LEVEL * gap
@@ -223,8 +227,9 @@ class Level:
     def sparse(self, risk: Risk, best: Point, allowance: float) -> Array:
         """Return the best point with the most coefficients at zero that costs at most ``allowance``."""
         penalised = self.model.l1 > 0
-        for level in _ZEROS if penalised.any() else ():
-            v = cut_off(best.v, self.model.m, penalised, level)
+        if not penalised.any():
+            return best.v
+        for v in (self.constant, *(cut_off(best.v, self.model.m, penalised, level) for level in _ZEROS)):
             if self.objective(v, risk.look(v).value) <= best.objective + allowance:
                 return v
         return best.v
@@ -234,14 +239,12 @@ def _objective(point: Point) -> float:
     return point.objective
 
 
-def _model(problem: Problem, x: Coordinates, unit: float) -> CuttingModel:
-    shape, zero = (x.m, x.sd.size), np.zeros((x.m, 1))
-    l1 = np.hstack([problem.penalty.l1_array(shape) / x.sd, zero]).ravel()
-    q = np.hstack([np.broadcast_to(problem.penalty.l2 / x.sd**2, shape), zero]).ravel()
+def _model(problem: Problem, scaling: Scaling, unit: float) -> CuttingModel:
+    q, l1 = scaling.penalty(problem.penalty, problem.n_functions)
     c = np.zeros(q.size)
     if problem.tilt is not None:
-        c = x.gradient(problem.space.combine(problem.tilt), problem.tilt.sum(axis=0))
-    return CuttingModel(q / unit, c / unit, l1 / unit, 1.0, x.m)
+        c = scaling.gradient(problem.space.combine(problem.tilt), problem.tilt.sum(axis=0)).ravel()
+    return CuttingModel(q.ravel() / unit, c / unit, l1.ravel() / unit, 1.0, problem.n_functions)
 
 
 def _minimise_on_line(at: Any, value: float) -> tuple[float, float]:
@@ -306,7 +309,7 @@ def _certified(problem: Problem, level: Level, options: Options, status: Status 
     """Recompute objective and bound of the incumbent."""
     cuts, best = level.cuts, level.best
     v = np.zeros(cuts.A.shape[1]) if best is None else best.v
-    W, b = cuts.whole.coordinates.coefficients(v)
+    W, b = cuts.whole.scaling.coefficients(v)
     R = problem.C * cuts.multipliers(level.shares) if np.any(level.shares > 0) else None
     looks = len(level.clock.history)
     return convex_result(problem, W, b, R, options, level.clock, looks, status, passes=cuts.passes, cuts=cuts)
@@ -319,7 +322,7 @@ def _drive(problem: Problem, level: Level, options: Options, start: Result | Non
     try:
         v = np.zeros(cuts.A.shape[1])
         if start is not None:
-            v = cuts.whole.coordinates.flat(start.coef, start.intercept)
+            v = cuts.whole.scaling.from_coefficients(start.coef, start.intercept).ravel()
         if level.mode == "level" and isinstance(cuts.whole, TwoClassRisk) and problem.n >= _LOCAL_FROM:
             v = _run_locally(problem, level, v, options)
         if level.best is None or level.best.objective - level.bound > options.tol * abs(level.best.objective):
@@ -342,7 +345,7 @@ def _sample_start(problem: Problem, level: Level, v: Array, seed: int) -> tuple[
         if size > problem.n // 3:
             return v, -np.inf
         rows = np.unique(np.random.default_rng(seed).integers(0, problem.n, size))
-        cuts.sample = rows, Cuts(problem.subset(rows), cuts.whole.coordinates)
+        cuts.sample = rows, Cuts(problem.subset(rows), cuts.whole.scaling)
     rows, few = cuts.sample
     ratio = cuts.total / few.total
     space, y, weights, _ = few.key

@@ -11,7 +11,6 @@ small n p^2 and for tight tolerances.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,11 +18,12 @@ from numpy.typing import NDArray
 from ...core.capabilities import ANY_CLASSES, ANY_CONVEX, ANY_LINEAR, CONVEX_PENALTIES, TILT, Takes
 from ...core.problem import Problem
 from ...core.result import Result, Status, relative_gap
+from ...core.scaling import Scaling
 from ...core.solving import Clock, Options, convex_result
 from ...core.spaces import LinearSpace
 from .crossover import to_vertex
-from .margins import ClassMargins, cut_off, sum_to_zero_basis
-from .method import Programme, solve_interior
+from .margins import ClassMargins, cut_off
+from .method import Iterate, Program, solve_interior
 
 Array = NDArray[np.float64]
 
@@ -40,44 +40,21 @@ TAKES = Takes(
 )
 
 
-@dataclass(frozen=True)
-class _Scaled:
-    """The problem on centred columns of unit variance: f(x) = sum_d v_d (x_d - mean_d) / sd_d + v_0."""
-
-    problem: Problem
-    margins: ClassMargins
-    mean: Array
-    sd: Array
-
-    @classmethod
-    def of(cls, problem: Problem) -> _Scaled:
-        assert isinstance(problem.space, LinearSpace)
-        X = problem.space.X
-        X = np.asarray(X if isinstance(X, np.ndarray) else X.toarray(), dtype=np.float64)
-        mean = X.mean(axis=0)
-        sd = np.sqrt(np.mean((X - mean) ** 2, axis=0))
-        sd[sd <= 1e-12 * np.abs(mean)] = 0.0
-        sd = np.where(sd > 0, sd, np.maximum(np.abs(mean), 1.0))
-        augmented = np.empty((X.shape[0], X.shape[1] + 1))
-        augmented[:, :-1] = (X - mean) / sd
-        augmented[:, -1] = 1.0
-        return cls(problem, ClassMargins(augmented, problem.y, problem.n_classes), mean, sd)
-
-    def programme(self) -> Programme:
-        p, m = self.problem, self.margins.m
-        shape = (m, self.sd.size)
-        l1 = np.column_stack([p.penalty.l1_array(shape) / self.sd, np.zeros(m)])
-        q = np.column_stack([np.broadcast_to(p.penalty.l2 / self.sd**2, shape), np.zeros(m)])
-        c = np.zeros(l1.size) if p.tilt is None else (p.tilt.T @ self.margins.X).ravel()
-        t = np.array([t for _, t in p.loss.hinges])[None, :, None]
-        # A hinge that a class lacks gets a price of rounding size: the interior point needs one.
-        prices = np.maximum(p.prices, 1e-14 * p.prices.max(initial=0.0))
-        return Programme(self.margins, t, prices, q.ravel(), c, l1.ravel(), sum_to_zero_basis(np.isfinite(l1)))
-
-    def coefficients(self, v: Array) -> tuple[Array, Array]:
-        V = v.reshape(self.margins.m, -1)
-        W = V[:, :-1] / self.sd
-        return W, V[:, -1] - W @ self.mean
+def _stated(problem: Problem) -> tuple[Program, Scaling]:
+    """Return the problem on centred columns of unit variance as a program."""
+    assert isinstance(problem.space, LinearSpace)
+    X, m = problem.space.X, problem.n_functions
+    X = np.asarray(X if isinstance(X, np.ndarray) else X.toarray(), dtype=np.float64)
+    scaling = Scaling.of(X)
+    augmented = np.column_stack([scaling.apply(X), np.ones(X.shape[0])])
+    q, l1 = scaling.penalty(problem.penalty, m)
+    margins = ClassMargins(augmented, problem.y, problem.n_classes, np.isfinite(l1))
+    l1 = np.where(np.diff(margins.basis.indptr) > 0, l1.ravel(), np.inf)
+    c = np.zeros(l1.size) if problem.tilt is None else (problem.tilt.T @ augmented).ravel()
+    t = np.array([t for _, t in problem.loss.hinges])[None, :, None]
+    # A hinge that a class lacks gets a price of rounding size: the interior point needs one.
+    prices = np.maximum(problem.prices, 1e-14 * problem.prices.max(initial=0.0))
+    return Program(margins, t, prices, q.ravel(), c, l1), scaling
 
 
 def solve(problem: Problem, options: Options, start: Result | None = None) -> Result:
@@ -98,40 +75,43 @@ def solve(problem: Problem, options: Options, start: Result | None = None) -> Re
         again = convex_result(problem, start.coef, start.intercept, start.multipliers, options, clock, 0)
         if again.status is Status.OPTIMAL:
             return again
-    run = _Run(problem, options, clock)
+    run = _Workspace(problem, options, clock)
     n_iter = run.iterate()
     W, b, R = run.polished()
     return convex_result(problem, W, b, R, options, clock, n_iter, run.status)
 
 
-class _Run:
+class _Workspace:
     """Watches the interior point: keeps the last iterate, asks for the certificate, obeys the clock."""
 
     def __init__(self, problem: Problem, options: Options, clock: Clock) -> None:
         self.problem, self.options, self.clock = problem, options, clock
-        self.scaled = _Scaled.of(problem)
-        self.programme = self.scaled.programme()
+        self.program, self.scaling = _stated(problem)
         self.status: Status | None = None
+        assert isinstance(self.program.margins, ClassMargins)
+        self.margins = self.program.margins
+        self.v = np.zeros(self.program.q.size)
+        self.a = np.zeros_like(self.margins.apply(self.v))
 
     def iterate(self) -> int:
         try:
-            return solve_interior(self.programme, np.zeros(self.programme.q.size), self.watch)
+            return solve_interior(self.program, self.v, self.watch)
         except KeyboardInterrupt:
             self.status = Status.INTERRUPTED
             return 0
 
-    def watch(self, v: Array, a: Array, relative: float) -> bool:
-        self.v, self.a = v, a
+    def watch(self, it: Iterate) -> bool:
+        self.v, self.a = it.v, it.a
         if self.clock.is_over:
             self.status = Status.TIME_LIMIT
-        if self.status is None and relative > 0.5 * self.options.tol:
+        if self.status is None and it.gap > 0.5 * self.options.tol * abs(it.value):
             return False
-        return self.gap(v, a) <= 0.5 * self.options.tol or self.status is not None
+        return self.gap(it.v, it.a) <= 0.5 * self.options.tol or self.status is not None
 
     def gap(self, v: Array, a: Array) -> float:
         """Recompute the duality gap and write it into the history."""
-        objective = self.problem.value(*self.scaled.coefficients(v))
-        bound = self.problem.dual_bound(self.scaled.margins.scores(a))
+        objective = self.problem.value(*self.scaling.coefficients(v))
+        bound = self.problem.dual_bound(self.margins.scores(a))
         self.clock.note(objective, bound)
         return relative_gap(objective, bound)
 
@@ -142,14 +122,14 @@ class _Run:
             if self.gap(v, a) <= max(gap, self.options.tol):
                 self.v, self.a = v, a
                 break
-        return *self.scaled.coefficients(self.v), self.scaled.margins.scores(self.a)
+        return *self.scaling.coefficients(self.v), self.margins.scores(self.a)
 
     def candidates(self) -> Iterator[tuple[Array, Array]]:
         if self.status is not None:
             return
         yield self.cut(self.v, np.inf), self.a
         if self.problem.penalty.l2 == 0:
-            vertex = to_vertex(self.programme, self.v, self.clock.left)
+            vertex = to_vertex(self.program, self.v, self.clock.left)
             if vertex is not None:
                 yield self.cut(vertex[0], _NOISE), vertex[1]
         for level in 10.0 ** np.arange(-1, -10, -1):
@@ -157,4 +137,4 @@ class _Run:
 
     def cut(self, v: Array, level: float) -> Array:
         """Return v without its small coefficients."""
-        return cut_off(v, self.scaled.margins.m, self.programme.l1 > 0, level)
+        return cut_off(v, self.margins.m, self.program.l1 > 0, level)

@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 
 from ...core.problem import Problem
 from ...core.result import Result
+from ...core.scaling import Scaling
 from ...core.spaces import LinearSpace
-from ..risk import Coordinates, Rows
+from ..risk import Rows, sampled_scaling
 from .hinges_jit import gain_of, minimise_columns, minimise_quadratic, project_columns, recentre, respond, slope_along
 
 Array = NDArray[np.float64]
@@ -58,28 +59,28 @@ class Run:
 
     tol: float  # the gap to reach, for unit C
 
-    def __init__(self, problem: Problem, coordinates: Coordinates) -> None:
+    def __init__(self, problem: Problem, scaling: Scaling) -> None:
         assert isinstance(problem.space, LinearSpace)
         self.key = (problem.space, problem.y, problem.weights, problem.loss)
         self.rows, self.signs = Rows(problem.space.X), problem.signs
-        self.coordinates = coordinates
+        self.scaling = scaling
         self.prices = np.array([problem.weights * c for c in problem.loss.slopes(problem.y)])
         self.knots = np.array([t for _, t in problem.loss.hinges])
         self.columns = None if isinstance(self.rows.X, np.ndarray) else self.rows.X.tocsc()
         kind = _FEW_SAMPLES_PER_COEFFICIENT if self.columns is not None else _MANY_SAMPLES_PER_COEFFICIENT
         self.width, self.reach, self.damping, self.patience = kind
         self.centres = np.full(self.prices.shape, 0.5)
-        self.far_slope, self.far_gain = np.zeros(coordinates.sd.size + 1), 0.0
+        self.far_slope, self.far_gain = np.zeros(scaling.scale.size + 1), 0.0
         self.passes, self.hessian_work = 0.0, 0
 
     @classmethod
-    def at(cls, problem: Problem, start: Result | None, coordinates: Coordinates | None = None) -> Run:
+    def at(cls, problem: Problem, start: Result | None, scaling: Scaling | None = None) -> Run:
         """Look at a start, or at the best constant."""
-        run = cls(problem, coordinates or Coordinates.of(problem))
+        run = cls(problem, scaling or sampled_scaling(problem))
         W, b = np.zeros((1, problem.space.dim)), problem.best_constant()[1]
         if start is not None:
             W, b = start.coef, start.intercept
-        run.move(run.coordinates.flat(W, b))
+        run.move(run.scaling.from_coefficients(W, b)[0])
         return run
 
     def move(self, v: Array) -> None:
@@ -89,7 +90,7 @@ class Run:
 
     def restricted(self, problem: Problem, rows: NDArray[np.intp]) -> Run:
         """Return the run on some of the samples; the others stay on the linear piece of the risk they are on."""
-        part = Run(problem.subset(rows), self.coordinates)
+        part = Run(problem.subset(rows), self.scaling)
         part.width, part.reach, part.damping, part.patience = self.width, self.reach, self.damping, self.patience
         part.centres, part.v, part.hessian_work = self.centres[:, rows], self.v, _WORK
         part.reach = _REACH[0]
@@ -125,9 +126,8 @@ class Run:
 
     def aim(self, problem: Problem) -> None:
         """Take the penalty of a problem, per unit of C."""
-        sd = self.coordinates.sd
-        self.l1 = np.append(problem.penalty.l1_array((1, sd.size))[0] / sd, 0.0) / problem.C
-        self.q = np.append(problem.penalty.l2 / sd**2, 0.0) / problem.C
+        q, l1 = self.scaling.penalty(problem.penalty, 1)
+        self.q, self.l1 = q[0] / problem.C, l1[0] / problem.C
         self.objective, self.bound = np.inf, -np.inf
         self.promise, self.projected = np.inf, np.inf
         self.complete()
@@ -146,7 +146,7 @@ class Run:
 
     def margins_at(self, v: Array) -> Array:
         """Return the margins of a point: one half of a pass over the data."""
-        W, b = self.coordinates.coefficients(v)
+        W, b = self.scaling.coefficients(v)
         margins = np.empty(self.signs.size)
         self.passes += 0.5
         self.rows.scores(W[0], margins)
@@ -167,14 +167,14 @@ class Run:
         self.passes += 0.5
         if wanted is None:
             return look._replace(slope=self._slope(self.rows.adjoint(r), r) + self.far_slope)
-        g = np.zeros(self.coordinates.sd.size)
+        g = np.zeros(self.scaling.scale.size)
         g[wanted[:-1]] = self.rows.adjoint(r, wanted[:-1])
         slope = self.slope.copy()
         slope[wanted] = (self._slope(g, r) + self.far_slope)[wanted]
         return look._replace(slope=slope)
 
     def _slope(self, g: Array, r: Array) -> Array:
-        return self.coordinates.gradient(g[None, :], r.sum(keepdims=True))
+        return self.scaling.gradient(g[None, :], r.sum(keepdims=True))[0]
 
     def take(self, look: _Look, knows_slopes: bool = True) -> None:
         """Make what was seen at a point the present."""
@@ -210,11 +210,11 @@ class Run:
             return
         chosen = np.flatnonzero(np.abs(self.slope[:-1]) > _NEARLY * self.l1[:-1])
         Z = (self.columns.data, self.columns.indices, self.columns.indptr, chosen)
-        limits = self.l1[:-1] * self.coordinates.sd
+        limits = self.l1[:-1] * self.scaling.scale
         alpha = self.alpha.copy()
         project_columns(*Z, limits, self.signs, self.prices.sum(axis=0), self.curvature, alpha, _PROJECTIONS)
         r = -alpha * self.signs
-        slope = self.coordinates.gradient(self.rows.adjoint(r)[None, :], r.sum(keepdims=True))
+        slope = self._slope(self.rows.adjoint(r), r)
         bound = self.dual_value(slope, gain_of(alpha, self.prices, self.knots))
         if bound > self.bound:
             self.bound, self.best_alpha = bound, alpha
@@ -254,8 +254,8 @@ class Run:
         X = self.rows.X
         few = 4 * features.size < X.shape[1]
         Z[:, :-1] = X[np.ix_(rows, features)] if few else X.take(rows, axis=0).take(features, axis=1)
-        Z[:, :-1] -= self.coordinates.mean[features]
-        Z[:, :-1] /= self.coordinates.sd[features]
+        Z[:, :-1] -= self.scaling.mean[features]
+        Z[:, :-1] /= self.scaling.scale[features]
         Z *= np.sqrt(every * self.curvature[rows])[:, None]
         H = Z.T @ Z
         H[np.diag_indices_from(H)] += ridge
@@ -272,7 +272,7 @@ class Run:
             there[chosen] = minimise_quadratic(self.hessian(chosen, ridge), *model, _ACCURACY, _SWEEPS)
         else:
             Z = (self.columns.data, self.columns.indices, self.columns.indptr, chosen[:-1])
-            scale = 1.0 / self.coordinates.sd[chosen[:-1]]
+            scale = 1.0 / self.scaling.scale[chosen[:-1]]
             there[chosen] = minimise_columns(*Z, scale, self.curvature, *model, ridge, _ACCURACY, _COLUMN_SWEEPS)
         margins = self.margins_at(there)
         tau = self.search(there, margins)

@@ -38,7 +38,7 @@ from ...core.problem import Problem
 from ...core.result import Result, Status
 from ...core.solving import Answer, Clock, Options, Solve, convex_result, convex_results
 from ...core.spaces import LinearSpace
-from ..risk import Coordinates
+from ..risk import sampled_scaling
 from .hinges_jit import may_come_near
 from .iterate import Run
 
@@ -84,7 +84,7 @@ def solve(problem: Problem, options: Options, start: Result | None = None, finis
     run = old if old is not None and old.fits(problem) else Run.at(problem, start)
     before = run.passes
     status = _iterate(run, problem, options, clock)
-    W, b = run.coordinates.coefficients(run.best)
+    W, b = run.scaling.coefficients(run.best)
     R = (problem.C * run.best_alpha * problem.signs)[:, None]
     extra = {"run": run, "passes": run.passes - before}
     result = convex_result(problem, W, b, R, options, clock, len(clock.history), status, **extra)
@@ -211,24 +211,24 @@ def _answer(run: Run, part: Run, near: NDArray[np.intp], trail: _Trail, problem:
     alpha = run.alpha * problem.signs
     alpha[near] = part.best_alpha * part.signs
     alpha *= problem.C
-    W, b = run.coordinates.coefficients(part.best)
+    W, b = run.scaling.coefficients(part.best)
     extra = {"passes": (part.passes - before) * near.size / problem.n}
     return Answer(W, b, alpha[:, None], clock, len(clock.history), status, extra)
 
 
 def _sampled_start(problem: Problem, options: Options) -> tuple[Run, _Trail]:
     """Return a run at the solution on some of the samples, and the trail there from the best constant."""
-    coordinates = Coordinates.of(problem)
-    size = max(problem.n // _SAMPLE, _SAMPLES_PER_COEFFICIENT * coordinates.sd.size)
+    scaling = sampled_scaling(problem)
+    size = max(problem.n // _SAMPLE, _SAMPLES_PER_COEFFICIENT * scaling.scale.size)
     rows = np.unique(np.random.default_rng(options.random_state).integers(0, problem.n, size))
     few = problem.subset(rows)
     few = replace(few, C=problem.C * problem.weights.sum() / few.weights.sum())
-    part = Run.at(few, None, coordinates)
+    part = Run.at(few, None, scaling)
     part.aim(few)
     trail = _Trail(part.v, problem.C * part.threshold)
     _iterate(part, few, replace(options, tol=max(_SAMPLE_TOL, options.tol)), Clock(options.time_limit))
     trail.add(part.v, problem.C)
-    run = Run(problem, coordinates)
+    run = Run(problem, scaling)
     run.width = part.width
     run.move(part.v)
     return run, trail
