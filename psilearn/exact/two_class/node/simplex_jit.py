@@ -5,7 +5,7 @@ absolute value), and the intercept with row (0, 1) and the single multiplier 0. 
 
     max sum_k const_k + gain_k(alpha_k)   subject to   sum_k alpha_k row_k = 0,
 
-a linear programme with piecewise linear gains and d + 1 equations. d + 1 basic terms hold their margin at the slope
+a linear program with piecewise linear gains and d + 1 equations. d + 1 basic terms hold their margin at the slope
 tau of the piece they are in and so define (w, b); the others rest on vertices. Every iterate is dual feasible. A
 driven term moves the basic ones; one that reaches the end of its piece passes into the next piece while the dual
 still rises (a long step), and leaves the basis otherwise.
@@ -22,7 +22,7 @@ from ....core._jit import inner, roomy_inner
 from ...inverse_jit import invert
 from .active_set_jit import Terms, clear, copy
 from .ascent_jit import BALANCED, CUT_OFF, MARGIN_TOLERANCE, SOLVED, STALLED
-from .envelope_jit import dual_gain, slope_above, slope_below
+from .pieces_jit import dual_gain, slope_above, slope_below
 
 _REFRESH = 40
 _PENALTY = 1e7
@@ -120,7 +120,7 @@ def _load(alpha, terms, tab):
         for c in range(m):
             tab.inverse[r, c] = 1.0 if r == c else 0.0
     for k in range(n):
-        p = slope_above(k, alpha[k], terms.tau, terms.vert, terms.number)
+        p = slope_above(k, alpha[k], terms)
         if p < terms.number[k] and alpha[k] > terms.vert[k, p]:
             best, position = 1e-7, m
             for r in range(m):
@@ -191,7 +191,7 @@ def lp_dual_value(alpha, terms, tab):
             part = min(max(shrink * alpha[i], low), high)
             if abs(part - shrink * alpha[i]) > 1e-9 * (1.0 + abs(part)):
                 return -np.inf
-            total += dual_gain(i, part, terms.tau, terms.vert, terms.number)
+            total += dual_gain(i, part, terms)
         total += terms.const[i]
     return total
 
@@ -212,10 +212,10 @@ def _most_violated(alpha, terms, tab):
         if tab.place[k] >= 0:
             continue
         u = tab.margins[k]
-        p = slope_above(k, alpha[k], terms.tau, terms.vert, terms.number)
+        p = slope_above(k, alpha[k], terms)
         if p < terms.number[k] and terms.tau[k, p] - u > worst:
             worst, who, sign = terms.tau[k, p] - u, k, 1.0
-        p = slope_below(k, alpha[k], terms.tau, terms.vert, terms.number)
+        p = slope_below(k, alpha[k], terms)
         if p >= 0 and u - terms.tau[k, p] > worst:
             worst, who, sign = u - terms.tau[k, p], k, -1.0
     return who, sign
@@ -230,10 +230,7 @@ def _drive(k, s, wanted, alpha, terms, tab):
         for c in range(m):
             total += tab.rows[k, c] * tab.inverse[c, r]
         tab.step[r] = -s * total
-    if s > 0:
-        p = slope_above(k, alpha[k], terms.tau, terms.vert, terms.number)
-    else:
-        p = slope_below(k, alpha[k], terms.tau, terms.vert, terms.number)
+    p = slope_above(k, alpha[k], terms) if s > 0 else slope_below(k, alpha[k], terms)
     slope = s * (terms.tau[k, p] - tab.margins[k])
     for _ in range(20 * m + 100):
         end = _end_of_piece(k, p, s, terms)
