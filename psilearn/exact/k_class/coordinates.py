@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core.problem import Problem
+from ..margin_floor import score_drop
 
 Array = NDArray[np.float64]
 
@@ -101,10 +102,8 @@ class Coordinates:
     def margin_floor(self, upper: float) -> Array:
         """Return per sample a number below which its margin does not fall at any point with objective <= ``upper``.
 
-        Order the samples of i's class by their distance from x_i, itself first, and let the j + 1-st be the first one
-        that is not at the cap. Then the j before it pay the cap, so P(W) <= upper - cap * (sum of their costs), and
-        u_i >= t - ||w_y - w_r|| ||x_i - x_(j+1)|| for the rival r of i, because the margin of x_(j+1) is at least t.
-        The worst j counts; -inf if ``upper`` pays for giving up the whole class.
+        It is t less the drop of :mod:`psilearn.exact.margin_floor` within i's class, where u_i >= t - ||w_y - w_r||
+        ||x_i - x_(j+1)|| for the rival r of i; -inf if ``upper`` pays for giving up the whole class.
         """
         out = np.empty(self.problem.n)
         Z = self._raw
@@ -188,14 +187,8 @@ class Coordinates:
 
     def _drop(self, distance: Array, cost: Array, upper: float) -> float:
         """max_j ||w_y - w_r|| distance_(j+1), given that P(W) <= upper - cap * (costs of the j nearest)."""
-        if distance.size == 0:
-            return 0.0
-        order = np.argsort(distance, kind="stable")
-        spent = np.append(0.0, np.cumsum(cost[order])[:-1]) * self.problem.loss.cap
-        left = 1.0 - spent / (upper * (1 + 1e-9) + 1e-300)
-        share = np.sqrt(np.maximum(left, 0.0)) if self.problem.penalty.l2 > 0 else left
-        reachable = np.where(left >= 0, share * distance[order], 0.0)
-        return float(reachable.max()) * self.problem.norm_bound(upper) * self._factor * (1 + 1e-9)
+        power = 0.5 if self.problem.penalty.l2 > 0 else 1.0
+        return score_drop(distance, cost * self.problem.loss.cap, upper, lambda left: self.radius * left**power)
 
     def _can_lose(self, cost: Array, upper: float) -> bool:
         return float(cost.sum()) * self.problem.loss.cap <= upper * (1 + 1e-9)

@@ -1,4 +1,4 @@
-"""The model that all exact two-class searches share, its workspace, and its convex problems with regions fixed."""
+"""The model that all exact two-class searches share, its workspace, fixed regions as convex problems, margin bounds."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
 from ...core.losses import Loss
+from ..margin_floor import score_drop
 from ..sample_state_jit import FREE, IN
 from .node import simplex_jit as lp_ascent
 from .node.active_set_jit import Basis, Terms, make_basis, make_terms
@@ -59,3 +60,25 @@ def fit_svm(model: Model, cost: Array) -> tuple[Array, float, Array]:
     # f = 0 costs the sum of the costs, so this ceiling is never reached.
     solve_fixed(svm, work, np.full(n, IN, np.int8), 2.0 * float(cost.sum()) + 1.0)
     return work.w, float(work.b[0]), work.u
+
+
+def margin_bounds(model: Model, upper: float) -> tuple[Array, Array]:
+    """Bounds low <= u <= high on the margins of every solution better than ``upper``, the value of an incumbent.
+
+    The argument of :mod:`..margin_floor` with ||w|| <= sqrt(2 P) (1-norm: P, and distances in the max-norm), within
+    i's own class for low, and for high within the other class, where u_i <= -u_j + ||w|| ||x_i - x_j||. No better
+    solution has a whole class at the cap: leaving it out costs at least as much as the best constant, an incumbent (or
+    a given state forbids it).
+    """
+    n, price = model.y.size, model.cost * model.cap
+    low, high = np.full(n, -np.inf), np.full(n, np.inf)
+
+    def radius(left: Array) -> Array:
+        return np.sqrt(2.0 * left) if model.norm == 2 else left
+
+    for i in range(n):
+        own = model.y == model.y[i]
+        low[i] = model.t - score_drop(model.dist[i, own], price[own], upper, radius)
+        if not own.all():
+            high[i] = score_drop(model.dist[i, ~own], price[~own], upper, radius) - model.t
+    return low, high

@@ -17,12 +17,11 @@ from ...core.losses import JUMP_TOLERANCE
 from ...core.problem import Problem
 from ...core.result import Certificate, Claim, Result, Status, relative_gap
 from ...core.solving import Clock, Options
-from ..margin_floor import margin_bounds
 from ..sample_state_jit import FREE, IN, TOP
 from . import formulations, portfolio
 from .incumbent import first_incumbent, polish
 from .incumbent_jit import alternate_from
-from .model import fit_svm, make_model
+from .model import fit_svm, make_model, margin_bounds
 from .portfolio import Outcome
 from .reduction import Reduction, reduce
 from .settings import Settings

@@ -15,10 +15,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from ....core.solving import Options
-from ...margin_floor import margin_bounds
 from ...search import Budget, InconsistentBoundError
 from ..incumbent_jit import ROUNDING, Best
-from ..model import make_workspace
+from ..model import make_workspace, margin_bounds
 from ..node.ascent_jit import SOLVED
 from ..node.node_jit import Model, NodeWorkspace, solve_node
 from ..settings import Settings
