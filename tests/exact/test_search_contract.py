@@ -1,4 +1,4 @@
-"""What every exact search promises to whoever runs it: :class:`psilearn.exact.search.Search`."""
+"""What every exact search promises to its caller: :class:`psilearn.exact.search.Search`."""
 
 import math
 

@@ -180,7 +180,7 @@ def test_all_searches_in_small_slices(loss):
 
 @pytest.mark.parametrize("exclusive", [True, False], ids=["exclusive", "proper"])
 def test_the_optimum_is_found_even_where_the_ceiling_is_hardly_above_it(exclusive):
-    """A good incumbent hides wrong bounds; here there is only its value, and whoever prunes too much finds nothing."""
+    """A good incumbent hides wrong bounds; here there is only its value, and a search that prunes too much finds nothing."""
     for seed in range(150):
         rng = np.random.default_rng([seed, 5])
         kind, d = KINDS[seed % len(KINDS)], int(rng.integers(1, 5))

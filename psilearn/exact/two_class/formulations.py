@@ -90,8 +90,8 @@ def paper_program(reduction: Reduction, loss: Loss, big: float = 1000.0, forced:
     """
     if len(loss.hinges) != 1 or not loss.hinges[0][1] > loss.t:
         raise ValueError("The published formulation needs a loss with exactly one hinge above its truncation point.")
-    (a, knot), t, cap = loss.hinges[0], loss.t, loss.cap
-    width, n = knot - t, reduction.n
+    (a, top), t, cap = loss.hinges[0], loss.t, loss.cap
+    width, n = top - t, reduction.n
     margins, cost, quadratic, lower = _head(reduction)
     m = cost.size
     eye, none = sp.identity(n, format="csr"), sp.csr_matrix((n, n))
@@ -130,11 +130,11 @@ def tight_program(reduction: Reduction, loss: Loss, low: Array) -> Program:
     n, K = reduction.n, len(loss.hinges)
     margins, cost, quadratic, lower = _head(reduction)
     m = cost.size
-    breakpoints = [loss.t, *(knot for _, knot in loss.hinges)]
+    breakpoints = [loss.t, *(point for _, point in loss.hinges)]
     parts = []
-    for h, knot in enumerate(breakpoints):
+    for h, point in enumerate(breakpoints):
         slacks = [sp.identity(n) if k == h - 1 else sp.csr_matrix((n, n)) for k in range(K)]
-        parts.append(sp.hstack([sp.csr_matrix(margins), *slacks, sp.diags(knot - low)]))
+        parts.append(sp.hstack([sp.csr_matrix(margins), *slacks, sp.diags(point - low)]))
     size = K * n
     return Program(
         np.concatenate([cost, *(c * reduction.cost for c, _ in loss.hinges), loss.cap * reduction.cost]),

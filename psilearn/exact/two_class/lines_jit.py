@@ -1,6 +1,6 @@
 """All ways a line can divide samples in the plane, for losses truncated at margin 0, two classes.
 
-A solution with w != 0 gives up the samples with y_i f(x_i) < 0, so whom it gives up is known from the side of the line
+A solution with w != 0 gives up the samples with y_i f(x_i) < 0, so which ones it gives up is known from the side of the line
 f = 0 each sample is on. Let P and Q be the samples with f > 0 and f < 0, and let samples on the line itself join the
 side of their label, where they are not given up (one or two samples on a line can be moved to any sides by a small
 turn). If both are not empty, two lines touch P and Q from inside, and one of them goes from a sample i of P to a sample

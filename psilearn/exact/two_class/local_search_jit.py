@@ -21,7 +21,7 @@ from .node.pointers_jit import by_pointer
 
 #: Part of the steps that readmit a sample.
 _READMISSIONS = 0.7
-#: Samples tried at most in exchange for one. Many hasty steps are worth more than few thorough ones: with 30 tried,
+#: Samples tried at most in exchange for one. Many quick steps are worth more than few thorough ones: with 30 tried,
 #: local searches on the data of ``benchmarks/hard_margin.py`` end higher after ten times as long.
 _TRIED = 2
 #: Steps for which a moved sample is tabu: at least, and how many more at random.

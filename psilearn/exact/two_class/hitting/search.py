@@ -107,7 +107,7 @@ class HittingSearch:
         )
 
     def _penalty(self, fates: Fates) -> float:
-        """Bound on the penalty of those who keep just these."""
+        """Bound on the penalty of solutions that keep just these."""
         return self.conflicts.value(fates, 2.0 * float(self.best.value[0]))
 
     def _put(self, value: float, fates: Fates) -> None:

@@ -31,7 +31,7 @@ from .pieces_jit import dual_gain, slope_above, slope_below
 SOLVED, CUT_OFF, STALLED = 0, 1, 2
 #: A margin this close to where it should be is there (data are scaled to unit size).
 MARGIN_TOLERANCE = 1e-9
-#: A margin this close to the slope of a piece is held there by whoever lies inside the piece.
+#: A margin this close to the slope of a piece is held there by a multiplier inside the piece.
 _AT_SLOPE = 1e-6
 #: Part of the size of all multipliers by which rounding may leave them unbalanced.
 BALANCED = 1e-12
@@ -49,7 +49,7 @@ def _margins(a, y, w, b, u):
 
 @inner
 def _anchor(i, s, a, y, alpha, w, b, terms, basis):
-    """Make the best partner of i the only member and set b by it; False if nobody can move along with i."""
+    """Make the best partner of i the only member and set b by it; False if none can move along with i."""
     n = alpha.size
     best, partner, piece = -np.inf, n, n
     for j in range(n):
@@ -213,7 +213,7 @@ def dual_value(a, y, alpha, w, terms, basis):
 
 @inner
 def _load(a, y, alpha, w, b, u, terms, basis, to_follow):
-    """Rebuild w and the members from alpha: who lies inside a piece with its margin at (about) that piece's tau.
+    """Rebuild w and the members from alpha: those inside a piece with its margin at (about) that piece's tau.
 
     All others belong on the vertex between the pieces above and below their margin. Where the terms have changed since
     alpha was found, they go there at once if ``to_follow``, which saves most pivots of a node (23 -> 8).
@@ -246,7 +246,7 @@ def _load(a, y, alpha, w, b, u, terms, basis, to_follow):
 
 @inner
 def _follow(a, y, alpha, w, b, goal, terms, basis):
-    """Move all multipliers to their goals, members following so that their margins stay; whoever is blocked leaves.
+    """Move all multipliers to their goals, members following so that their margins stay; one that is blocked leaves.
 
     Stops where no member is left.
     """
@@ -286,7 +286,7 @@ def _follow(a, y, alpha, w, b, goal, terms, basis):
 
 @inner
 def _most_violated(a, y, alpha, w, b, u, terms, basis):
-    """Margins of all samples, and (sample, direction, goal, drift, tolerance): who should move next, n if nobody.
+    """Margins of all samples, and (sample, direction, goal, drift, tolerance): which should move next, n if none.
 
     A multiplier outside its range comes first and must reach the goal, the end of the range; else goal is infinite.
     """

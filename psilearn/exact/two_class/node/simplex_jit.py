@@ -24,7 +24,9 @@ from .active_set_jit import Terms, clear, copy
 from .ascent_jit import BALANCED, CUT_OFF, MARGIN_TOLERANCE, SOLVED, STALLED
 from .pieces_jit import dual_gain, slope_above, slope_below
 
+#: Pivots after which the inverse of the basis is computed anew.
 _REFRESH = 40
+#: Slope of the last piece of a multiplier beyond its range: steeper than margins of unit data ever are.
 _PENALTY = 1e7
 
 
@@ -110,7 +112,7 @@ def _exchange(position, k, p, tab):
 
 @inner
 def _load(alpha, terms, tab):
-    """Basis of the unit rows, into which terms inside a piece are exchanged for whatever rests on a vertex."""
+    """Basis of the unit rows, into which terms inside a piece are exchanged for those that rest on a vertex."""
     m = tab.theta.size
     n = alpha.size - m
     for k in range(alpha.size):
@@ -148,7 +150,7 @@ def _refresh(tab):
 
 @inner
 def _balance(alpha, tab, n):
-    """Recompute the multipliers of the coefficients and return the largest; infinity if nobody can balance y."""
+    """Recompute the multipliers of the coefficients and return the largest; infinity if no term can balance y."""
     m = tab.theta.size
     worst = 0.0
     for c in range(m):
@@ -204,7 +206,7 @@ def _set_margins(tab):
 
 @inner
 def _most_violated(alpha, terms, tab):
-    """Margins of all terms, and (term, direction): who moves next; the number of terms if nobody."""
+    """Margins of all terms, and (term, direction): which moves next; the number of terms if none does."""
     count = alpha.size
     _set_margins(tab)
     worst, who, sign = MARGIN_TOLERANCE, count, 1.0
@@ -223,7 +225,7 @@ def _most_violated(alpha, terms, tab):
 
 @inner
 def _drive(k, s, wanted, alpha, terms, tab):
-    """Move alpha_k along s, basic terms following, until the dual stops rising; then exchange it for who blocks."""
+    """Move alpha_k along s, basic terms following, until the dual stops rising; then exchange it for the term that blocks."""
     m = tab.theta.size
     for r in range(m):
         total = 0.0
@@ -299,7 +301,7 @@ def lp_ascend(alpha, w, b, u, terms, tab, cutoff, max_pivots):
     n, m, full = u.size, tab.theta.size, tab.full
     copy(alpha, full)
     for i in range(n):
-        if full[i] < terms.vert[i, 0]:  # once OUT, which no child undoes: not worth a way back
+        if full[i] < terms.vert[i, 0]:  # once OUT, which no child undoes: not worth repairing
             clear(full)
             break
     _load(full, terms, tab)

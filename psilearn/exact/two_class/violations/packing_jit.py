@@ -28,7 +28,7 @@ _WORTHWHILE = 0.9
 
 
 class Packing(NamedTuple):
-    """Which set a sample belongs to (from 1; 0: none), who is kept, values and prices of the sets, scratch, floor.
+    """Which set a sample belongs to (from 1; 0: none), which are kept, values and prices of the sets, scratch, floor.
 
     ``floor`` is the smallest bound of whatever was discarded so far.
     """
