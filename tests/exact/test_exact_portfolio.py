@@ -6,11 +6,8 @@ import numpy as np
 import pytest
 
 from psilearn.core.losses import HardMargin, Psi, TruncatedHinge
-from psilearn.core.penalties import Penalty
-from psilearn.core.problem import Problem
 from psilearn.core.result import Status
 from psilearn.core.solving import Clock, Options
-from psilearn.core.spaces import LinearSpace
 from psilearn.exact.search import Budget
 from psilearn.exact.two_class import portfolio
 from psilearn.exact.two_class import solver as mip
@@ -20,17 +17,13 @@ from psilearn.exact.two_class.model import make_model
 from psilearn.exact.two_class.reduction import reduce
 from psilearn.exact.two_class.tree.search import TreeSearch
 
+from oracles.samples import two_class_problem
+
 LOSSES = [HardMargin(), Psi(0.5), Psi(2.0), TruncatedHinge(-0.5)]
 
 
-def make_problem(seed, loss, norm=2, weighted=False, n=14):
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(n, 2))
-    y = (X[:, 0] + 0.6 * rng.normal(size=n) > 0).astype(int)
-    y[:2] = 0, 1
-    penalty = Penalty(l2=1.0) if norm == 2 else Penalty(l1=1.0)
-    weights = rng.uniform(0.5, 2.0, n) if weighted else np.ones(n)
-    return Problem(LinearSpace(X), y, 2, loss, penalty, 10.0 ** rng.uniform(-1, 2), weights)
+def make_problem(seed, loss, norm=2, n=14):
+    return two_class_problem(seed, n, 2, loss, norm=norm, noise=0.6)
 
 
 def run_alone(kind, problem):

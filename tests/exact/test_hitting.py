@@ -7,10 +7,7 @@ import pytest
 from scipy.optimize import linprog
 
 from psilearn.core.losses import HardMargin, Psi
-from psilearn.core.penalties import Penalty
-from psilearn.core.problem import Problem
 from psilearn.core.solving import Clock, Options
-from psilearn.core.spaces import LinearSpace
 from psilearn.exact.sample_state_jit import FREE, GONE, IN
 from psilearn.exact.search import Budget
 from psilearn.exact.two_class.hitting.conflicts import Conflicts
@@ -22,14 +19,11 @@ from psilearn.exact.two_class.reduction import reduce
 from psilearn.exact.two_class.tree.search import TreeSearch
 
 from oracles.exact_reference import least_penalty
+from oracles.samples import two_class_problem
 
 
 def make_problem(rng, n, d, loss, weighted=False):
-    X = rng.normal(size=(n, d))
-    y = (X[:, 0] + rng.normal(size=n) > 0).astype(int)
-    y[:2] = 0, 1
-    weights = rng.uniform(0.5, 2.0, n) if weighted else np.ones(n)
-    return Problem(LinearSpace(X), y, 2, loss, Penalty(l2=1.0), 10.0 ** rng.uniform(-0.5, 3.0), weights)
+    return two_class_problem(rng, n, d, loss, "weights" if weighted else "plain", log_C=(-0.5, 3.0))
 
 
 def start(problem, kind, given=None):

@@ -1,5 +1,7 @@
 """Local search over the samples given up: what it finds is real, good, and respects the given states."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -16,17 +18,17 @@ from psilearn.exact.two_class.local_search import LocalSearch
 from psilearn.exact.two_class.model import make_model
 from psilearn.exact.two_class.reduction import reduce
 
+from oracles.samples import two_class_problem
+
 LOSSES = [HardMargin(), Psi(0.5), Psi(2.0), TruncatedHinge(-0.5)]
 
 
 def make_problem(seed, loss, norm, n=30, d=3, outliers=0):
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(n, d))
-    y = (X[:, 0] + 0.5 * rng.normal(size=n) > 0).astype(int)
+    problem = two_class_problem(seed, n, d, loss, "weights", norm, noise=0.5, log_C=(-0.5, 2.0))
+    X, y, rng = problem.space.X.copy(), problem.y.copy(), np.random.default_rng(seed)
     X[:outliers] = np.array([-20.0] + [10.0] * (d - 1)) + rng.normal(size=(outliers, d))
     y[:outliers] = 1
-    penalty = Penalty(l2=1.0) if norm == 2 else Penalty(l1=1.0)
-    return Problem(LinearSpace(X), y, 2, loss, penalty, 10.0 ** rng.uniform(-0.5, 2), rng.uniform(0.5, 2.0, n))
+    return replace(problem, space=LinearSpace(X), y=y)
 
 
 @pytest.mark.parametrize("norm", [2, 1])

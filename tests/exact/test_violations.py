@@ -12,7 +12,6 @@ from psilearn.core.penalties import Penalty
 from psilearn.core.problem import Problem
 from psilearn.core.result import Status
 from psilearn.core.solving import Options
-from psilearn.core.spaces import LinearSpace
 from psilearn.exact.search import Budget
 from psilearn.exact.two_class import solver as mip
 from psilearn.exact.two_class.incumbent import first_incumbent
@@ -23,6 +22,7 @@ from psilearn.exact.two_class.violations import lifted_jit as lifted
 from psilearn.exact.two_class.violations.search import ViolationSearch, make_lifted, suits_violations
 
 from oracles.exact_reference import least_penalty
+from oracles.samples import two_class_problem
 
 
 @compiling.kernel
@@ -38,25 +38,7 @@ KINDS = ["plain", "ties", "contradictions", "lonely class", "scale", "weights"]
 
 
 def make_problem(rng, kind, n, d, loss=None):
-    X = rng.normal(size=(n, d))
-    y = (X[:, 0] + rng.normal(size=n) > 0).astype(int)
-    y[:2] = 0, 1
-    weights = np.ones(n)
-    if kind == "ties":
-        X = np.round(X)
-    if kind == "contradictions":
-        X = np.round(X)
-        X[n // 2 :] = X[: n - n // 2]
-        y[n // 2 :] = 1 - y[: n - n // 2]
-    if kind == "lonely class":
-        y[:] = 0
-        y[1] = 1
-    if kind == "scale":
-        X = 1e4 * X
-    if kind == "weights":
-        weights = rng.uniform(0.2, 3.0, n)
-    C = 10.0 ** rng.uniform(-1.5, 3.5) / (1e8 if kind == "scale" else 1.0)
-    return Problem(LinearSpace(X), y, 2, loss or HardMargin(), Penalty(l2=1.0), C, weights)
+    return two_class_problem(rng, n, d, loss or HardMargin(), kind, log_C=(-1.5, 3.5))
 
 
 def enumerated_optimum(problem, forced=()):
@@ -180,7 +162,7 @@ def test_all_searches_in_small_slices(loss):
 
 @pytest.mark.parametrize("exclusive", [True, False], ids=["exclusive", "proper"])
 def test_the_optimum_is_found_even_where_the_ceiling_is_hardly_above_it(exclusive):
-    """A good incumbent hides wrong bounds; here there is only its value, and a search that prunes too much finds nothing."""
+    """A good incumbent hides wrong bounds; here only its value is known, so one who prunes too much finds nothing."""
     for seed in range(150):
         rng = np.random.default_rng([seed, 5])
         kind, d = KINDS[seed % len(KINDS)], int(rng.integers(1, 5))

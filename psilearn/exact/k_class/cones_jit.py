@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core._jit import inner, kernel
+from ..envelope_jit import tangent
 from ..inverse_jit import invert
 from .hinge_qp_jit import solve_hinge_qp
 
@@ -80,19 +81,6 @@ def frame(V, q, side, budget, edges, B):
 
 
 @inner
-def _tangent_from(low, kinks, slopes, cap):
-    """Steepest line from (low, cap) to the graph of g: returns (value at 0, steepness)."""
-    best = 0.0
-    for m in range(kinks.size):
-        g = 0.0
-        for h in range(m):
-            g += slopes[h] * (kinks[h] - kinks[m])
-        if g < cap and kinks[m] > low:
-            best = max(best, (cap - g) / (kinks[m] - low))
-    return cap + best * low, best
-
-
-@inner
 def relax(V, rows, cost, kinks, slopes, cap, floor, hinge_rows, hinge_cost, H, above, first, c):
     """Relax the losses in a cell: returns (number of rows, number of groups, constant).
 
@@ -128,7 +116,8 @@ def relax(V, rows, cost, kinks, slopes, cap, floor, hinge_rows, hinge_cost, H, a
                     value += slopes[m] * kinks[m]
                     steep += slopes[m]
                 else:
-                    value, steep = _tangent_from(low, kinks, slopes, cap)
+                    _, steep = tangent(low, np.inf, kinks, slopes, 0.0, cap)
+                    value = cap + steep * low
                 for j in range(p + 1):
                     line = value - steep * u[j]
                     H[x, j] = line if is_believed or m == K else min(cap, line)

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...core._jit import inner, kernel, roomy_inner, roomy_kernel
+from ..envelope_jit import convex_value, tangent
 from .hinge_qp_jit import assemble, make_scratch, minimise
 
 
@@ -29,15 +30,6 @@ class Samples(NamedTuple):
     distance: np.ndarray  #: (n, m): their distances
     radius: float  #: ||w_y - w_j|| <= radius * P (pure l1) or radius * sqrt(P)
     is_l1: bool
-
-
-@inner
-def _g(u, kinks, slopes):
-    total = 0.0
-    for m in range(kinks.size):
-        if u < kinks[m]:
-            total += slopes[m] * (kinks[m] - u)
-    return total
 
 
 @inner
@@ -108,19 +100,12 @@ def envelope(low, high, kinks, slopes, t, cap, price, out_kinks, out_coef, i):
     out_kinks[i, K] = t
     out_coef[i, K] = 0.0
     if low == -np.inf:  # only a constant lies below a bounded function on a half-line
-        return price * _g(high, kinks, slopes)
-    best_x, best_slope = t, -1.0
-    for m in range(K + 2):
-        x = t if m == K else (high if m == K + 1 else kinks[m])
-        if x < t or x > high or x == np.inf:
-            continue
-        slope = (cap - _g(x, kinks, slopes)) / (x - low)
-        if slope > best_slope:
-            best_x, best_slope = x, slope
+        return price * convex_value(high, kinks, slopes)
+    best_x, best_slope = tangent(low, high, kinks, slopes, t, cap)
     out_kinks[i, K] = best_x
     out_coef[i, K] = price * best_slope
     if best_x >= high:
-        return price * _g(high, kinks, slopes)
+        return price * convex_value(high, kinks, slopes)
     for m in range(K):
         if kinks[m] > best_x:
             out_coef[i, m] = price * slopes[m]
@@ -167,7 +152,7 @@ def relax(data, lower, upper, state, budget, centre, room):
             constant += data.cost[i] * data.cap
             cheap += data.cost[i] * data.cap
             continue
-        cheap += data.cost[i] * _g(high, data.kinks, data.slopes)
+        cheap += data.cost[i] * convex_value(high, data.kinks, data.slopes)
         if state[i] == 1:
             for m in range(K):
                 node_kinks[i, m] = data.kinks[m]
@@ -317,6 +302,6 @@ def bound_node(data, lower, upper, state, budget, cutoff, tol, centre, dual, the
             paid += node_coef[i, m] * max(node_kinks[i, m] - u, 0.0)
         capped = max(data.cost[i] * data.cap - paid, 0.0)
         push = data.cap * max(data.t - u, 0.0) if data.has_jump else 0.0
-        believed = max(data.cost[i] * (_g(u, data.kinks, data.slopes) + push) - paid, 0.0)
+        believed = max(data.cost[i] * (convex_value(u, data.kinks, data.slopes) + push) - paid, 0.0)
         violation[i] = capped * believed
     return bound

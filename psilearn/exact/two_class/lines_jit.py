@@ -1,8 +1,8 @@
 """All ways a line can divide samples in the plane, for losses truncated at margin 0, two classes.
 
-A solution with w != 0 gives up the samples with y_i f(x_i) < 0, so which ones it gives up is known from the side of the line
-f = 0 each sample is on. Let P and Q be the samples with f > 0 and f < 0, and let samples on the line itself join the
-side of their label, where they are not given up (one or two samples on a line can be moved to any sides by a small
+A solution with w != 0 gives up the samples with y_i f(x_i) < 0, so which ones these are is known from the side of the
+line f = 0 each sample is on. Let P and Q be the samples with f > 0 and f < 0, and let samples on the line itself join
+the side of their label, where they are not given up (one or two samples on a line can be moved to any sides by a small
 turn). If both are not empty, two lines touch P and Q from inside, and one of them goes from a sample i of P to a sample
 j of Q with the rest of P on its left and the rest of Q on its right. So the ordered pairs (i, j) name all divisions,
 once each if no three samples are on a line. If P or Q is empty, a whole class is given up, and a constant does as well.

@@ -225,7 +225,7 @@ def _most_violated(alpha, terms, tab):
 
 @inner
 def _drive(k, s, wanted, alpha, terms, tab):
-    """Move alpha_k along s, basic terms following, until the dual stops rising; then exchange it for the term that blocks."""
+    """Move alpha_k along s, basic terms following, until the dual stops rising; then exchange it for what blocks."""
     m = tab.theta.size
     for r in range(m):
         total = 0.0
