@@ -15,8 +15,8 @@ import numpy as np
 from ..core.problem import Problem
 from ..core.result import Result
 from ..core.solving import Clock, Options
+from .sample_state_jit import FREE, IN
 from .two_class import portfolio
-from .two_class.node.envelope_jit import FREE, IN
 from .two_class.reduction import reduce
 from .two_class.solver import TAKES
 

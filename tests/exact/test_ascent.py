@@ -7,11 +7,11 @@ from psilearn.core.losses import HardMargin, Psi, TruncatedHinge, TruncatedRejec
 from psilearn.core.penalties import Penalty
 from psilearn.core.problem import Problem
 from psilearn.core.spaces import LinearSpace
+from psilearn.exact.sample_state_jit import FREE, IN, OUT
+from psilearn.exact.two_class.model import make_model, make_workspace
 from psilearn.exact.two_class.node.ascent_jit import SOLVED
-from psilearn.exact.two_class.node.envelope_jit import FREE, IN, OUT
+from psilearn.exact.two_class.node.node_jit import solve_node
 from psilearn.exact.two_class.reduction import reduce
-from psilearn.exact.two_class.tree import tree_jit as tree
-from psilearn.exact.two_class.tree.search import make_model, make_work
 
 LOSSES = [HardMargin(), Psi(0.5), Psi(2.0), TruncatedHinge(-0.5), TruncatedReject(0.2, -1.0)]
 
@@ -56,7 +56,7 @@ def assert_same(model, cold, warm, norm):
     """Solve one node from zero and from what ``warm`` holds; whether both say that they solved it."""
     for name in ("state", "low", "high"):
         getattr(cold, name)[:] = getattr(warm, name)
-    (value, flag), (again, warm_flag) = (tree.solve_node(model, work, CUTOFF) for work in (cold, warm))
+    (value, flag), (again, warm_flag) = (solve_node(model, work, CUTOFF) for work in (cold, warm))
     if norm == 2:
         for work, reported in ((cold, value), (warm, again)):
             assert reported == pytest.approx(dual_value(model, work), rel=1e-9, abs=1e-9)
@@ -76,9 +76,9 @@ def test_a_child_has_the_same_value_from_its_parent_s_multipliers(loss, norm):
     solved = 0
     for _ in range(100):
         model = random_model(rng, loss, norm)
-        cold, warm = make_work(model), make_work(model)
+        cold, warm = make_workspace(model), make_workspace(model)
         draw_node(rng, model, warm)
-        _, flag = tree.solve_node(model, warm, CUTOFF)
+        _, flag = solve_node(model, warm, CUTOFF)
         if flag != SOLVED:
             continue
         changed = (rng.random(model.y.size) < rng.choice([0.05, 0.2])) & (warm.state == FREE)
@@ -97,9 +97,9 @@ def test_a_node_has_the_same_value_from_anywhere(loss, norm):
     solved = 0
     for _ in range(120):
         model = random_model(rng, loss, norm)
-        cold, warm = make_work(model), make_work(model)
+        cold, warm = make_workspace(model), make_workspace(model)
         draw_node(rng, model, warm)
-        tree.solve_node(model, warm, CUTOFF)
+        solve_node(model, warm, CUTOFF)
         draw_node(rng, model, warm)
         solved += assert_same(model, cold, warm, norm)
     assert solved >= 60

@@ -146,7 +146,7 @@ def test_huge_cost_does_not_hide_the_penalty():
     assert results[1] >= results[0] * (1 - 1e-6)
 
 
-def test_limits_return_an_honest_bound():
+def test_limits_return_an_honest_bound(cpu_clock):
     rng = np.random.default_rng(7)
     X = rng.normal(size=(150, 8))
     y = rng.integers(0, 2, 150)

@@ -1,4 +1,4 @@
-"""The exact solver with 1-norm penalties against exhaustive enumeration by linear programmes."""
+"""The exact solver with 1-norm penalties against exhaustive enumeration by linear programs."""
 
 import itertools
 
@@ -19,7 +19,7 @@ LOSSES += [TruncatedReject(0.2, -1.0)]
 
 
 def fixed_optimum(problem, kept):
-    """Optimum of the linear programme where ``kept`` samples pay g(u) and obey u >= t and the others pay cap."""
+    """Optimum of the linear program where ``kept`` samples pay g(u) and obey u >= t and the others pay cap."""
     X, signs, loss = problem.space.X, problem.signs, problem.loss
     rows, m = np.flatnonzero(kept), len(loss.hinges)
     n, d = rows.size, X.shape[1]

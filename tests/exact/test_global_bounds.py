@@ -11,14 +11,18 @@ from psilearn.core.losses import HardMargin, Psi, TruncatedHinge, TruncatedRejec
 from psilearn.core.penalties import Penalty
 from psilearn.core.problem import Problem
 from psilearn.core.result import Status
-from psilearn.core.solving import Clock, Options
+from psilearn.core.solving import Options
 from psilearn.core.spaces import LinearSpace
 from psilearn.exact.k_class import cones, outer, patterns
+from psilearn.exact.sample_state_jit import TOP
+from psilearn.exact.search import Budget
 from psilearn.exact.two_class import solver as mip
-from psilearn.exact.two_class.node.envelope_jit import TOP
+from psilearn.exact.two_class.incumbent import given_incumbent
+from psilearn.exact.two_class.model import make_model
 from psilearn.exact.two_class.reduction import reduce
-from psilearn.exact.two_class.tree.search import TreeSearch, given_incumbent, make_model
-from tests.oracles.one_feature import exact_optimum
+from psilearn.exact.two_class.tree.search import TreeSearch
+
+from oracles.one_feature import exact_optimum
 
 LOSSES = [Psi(2.0), TruncatedHinge(0.0), TruncatedHinge(-0.5), TruncatedReject(0.2, -1.0)]
 GAP = 1e-3
@@ -117,15 +121,15 @@ def test_no_bound_exceeds_the_exact_optimum_of_extreme_data(kind):
     assert proved >= 60
 
 
-@pytest.mark.parametrize("squeezed", [False, True])
+@pytest.mark.parametrize("tightened", [False, True])
 @pytest.mark.parametrize("kind", ["plain", "grid", "collinear", "huge", "tiny"])
-def test_bounds_of_the_tree_hold_without_any_incumbent(kind, squeezed):
+def test_bounds_of_the_tree_hold_without_any_incumbent(kind, tightened):
     """Every offer is refused (all samples must pay nothing, which is impossible), so the bounds stand alone.
 
     Nothing is ever cut off by a good incumbent then, and the smallest bound left behind is the optimum itself.
     """
     losses = [Psi(0.5), Psi(2.0), TruncatedHinge(-0.5), HardMargin()]
-    rng = np.random.default_rng(11 + squeezed)
+    rng = np.random.default_rng(11 + tightened)
     for case in range(120):
         problem = replace(instance(rng, 2, 2, kind), loss=losses[case % 4])
         X = np.vstack([problem.space.X, problem.space.X[:1]])  # a contradiction
@@ -136,11 +140,11 @@ def test_bounds_of_the_tree_hold_without_any_incumbent(kind, squeezed):
         model = make_model(reduction, problem.loss)
         constant, scratch = given_incumbent(model, [])
         search = TreeSearch(model, constant, scratch, Options(gap_tol=0.0))
-        if squeezed:
-            search._squeeze(Clock(), np.inf)
-        search.squeezed = 0.0
+        if tightened:
+            search.tighten_root(Budget())
+        search.tightened_at = 0.0
         search.model = model._replace(given=np.full_like(model.given, TOP))
-        search.run(Clock(), np.inf, np.inf)
+        search.run(Budget())
         optimum = mip.solve(problem, Options(gap_tol=1e-8, time_limit=20.0)).objective
         assert constant.value[0] == given_incumbent(model, [])[0].value[0]
         assert reduction.unit * search.bound == pytest.approx(optimum, rel=1e-6)

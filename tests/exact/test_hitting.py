@@ -7,25 +7,23 @@ import pytest
 from scipy.optimize import linprog
 
 from psilearn.core.losses import HardMargin, Psi
-from psilearn.core.penalties import Penalty
-from psilearn.core.problem import Problem
 from psilearn.core.solving import Clock, Options
-from psilearn.core.spaces import LinearSpace
+from psilearn.exact.sample_state_jit import FREE, GONE, IN
+from psilearn.exact.search import Budget
 from psilearn.exact.two_class.hitting.conflicts import Conflicts
-from psilearn.exact.two_class.hitting.search import KEPT, OUT, UNDECIDED, HittingSearch, Master
-from psilearn.exact.two_class.node.envelope_jit import FREE, IN
+from psilearn.exact.two_class.hitting.master import Master
+from psilearn.exact.two_class.hitting.search import HittingSearch
+from psilearn.exact.two_class.incumbent import first_incumbent
+from psilearn.exact.two_class.model import make_model
 from psilearn.exact.two_class.reduction import reduce
-from psilearn.exact.two_class.tree.search import TreeSearch, first_incumbent, make_model
+from psilearn.exact.two_class.tree.search import TreeSearch
 
 from oracles.exact_reference import least_penalty
+from oracles.samples import two_class_problem
 
 
 def make_problem(rng, n, d, loss, weighted=False):
-    X = rng.normal(size=(n, d))
-    y = (X[:, 0] + rng.normal(size=n) > 0).astype(int)
-    y[:2] = 0, 1
-    weights = rng.uniform(0.5, 2.0, n) if weighted else np.ones(n)
-    return Problem(LinearSpace(X), y, 2, loss, Penalty(l2=1.0), 10.0 ** rng.uniform(-0.5, 3.0), weights)
+    return two_class_problem(rng, n, d, loss, "weights" if weighted else "plain", log_C=(-0.5, 3.0))
 
 
 def start(problem, kind, given=None):
@@ -73,11 +71,11 @@ def test_any_multipliers_give_a_lower_bound_and_the_engine_s_the_best():
     for _ in range(20):
         n = 12
         conflicts = [rng.choice(n, rng.integers(1, 5), replace=False) for _ in range(15)]
-        fates = rng.choice([KEPT, OUT, UNDECIDED], n, p=[0.15, 0.15, 0.7]).astype(np.int8)
+        fates = rng.choice([IN, GONE, FREE], n, p=[0.15, 0.15, 0.7]).astype(np.int8)
         master = Master(rng.uniform(1.0, 3.0, n))
         master.add(conflicts)
         rows = np.array([[1.0 if i in conflict else 0.0 for i in range(n)] for conflict in conflicts])
-        bounds = [{KEPT: (0, 0), OUT: (1, 1), UNDECIDED: (0, 1)}[fate] for fate in fates]
+        bounds = [{IN: (0, 0), GONE: (1, 1), FREE: (0, 1)}[fate] for fate in fates]
         truth = linprog(master.cost, -rows, -np.ones(15), bounds=bounds)
         assert master.is_impossible(fates) == (truth.status == 2)
         if truth.status == 2:
@@ -86,7 +84,7 @@ def test_any_multipliers_give_a_lower_bound_and_the_engine_s_the_best():
         assert bound == pytest.approx(truth.fun)
         assert master.cost @ z == pytest.approx(truth.fun)
         for _ in range(20):
-            assert master._dual_bound(rng.exponential(size=15)) <= truth.fun + 1e-9
+            assert master.dual_bound(rng.exponential(size=15)) <= truth.fun + 1e-9
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -98,11 +96,11 @@ def test_equal_to_the_tree_and_honest_before_the_end(loss, d, weighted):
         given = np.full(problem.n, FREE, np.int8)
         given[0] = IN
         _, truth, tree = start(problem, TreeSearch, given)
-        tree.run(Clock(), 60.0, math.inf)
-        assert tree.is_done
+        tree.run(Budget())
+        assert tree.done
         _, best, search = start(problem, HittingSearch, given)
-        while not search.is_done:
-            search.run(Clock(), math.inf, search.steps + 3)
+        while not search.done:
+            search.run(Budget(work=3))
             assert search.bound <= truth.value[0] * (1.0 + 1e-9)
         assert best.value[0] == pytest.approx(truth.value[0], rel=1e-6)
 
@@ -112,10 +110,10 @@ def test_the_optimum_as_incumbent_is_proved():
     for _ in range(5):
         problem = make_problem(rng, 30, 3, HardMargin())
         _, truth, tree = start(problem, TreeSearch)
-        tree.run(Clock(), 60.0, math.inf)
+        tree.run(Budget())
         _, other, search = start(problem, HittingSearch)
         for mine, optimal in zip(other, truth):
             mine[...] = optimal
-        search.run(Clock(), 60.0, math.inf)
-        assert search.is_done
+        search.run(Budget())
+        assert search.done
         assert search.bound <= truth.value[0]

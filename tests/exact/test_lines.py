@@ -1,7 +1,5 @@
 """Enumeration of dichotomies in the plane against brute force and against the tree."""
 
-import math
-
 import numpy as np
 import pytest
 
@@ -9,34 +7,28 @@ from psilearn.core.losses import HardMargin, Psi, TruncatedHinge
 from psilearn.core.penalties import Penalty
 from psilearn.core.problem import Problem
 from psilearn.core.result import Status
-from psilearn.core.solving import Clock, Options
+from psilearn.core.solving import Options
 from psilearn.core.spaces import LinearSpace
+from psilearn.exact.search import Budget
 from psilearn.exact.two_class import solver as mip
+from psilearn.exact.two_class.incumbent import first_incumbent, given_incumbent
 from psilearn.exact.two_class.lines import LineSearch, suits_lines
+from psilearn.exact.two_class.model import make_model
 from psilearn.exact.two_class.reduction import reduce
-from psilearn.exact.two_class.tree.search import TreeSearch, first_incumbent, given_incumbent, make_model
+from psilearn.exact.two_class.tree.search import TreeSearch
 
 from oracles.exact_reference import optimum_l2
+from oracles.samples import two_class_problem
 
 LOSSES = [Psi(0.1), Psi(0.5), Psi(2.0), TruncatedHinge(0.0)]
 
 
 def make_problem(rng, kind, n, loss, norm=2):
-    X = rng.normal(size=(n, 2))
-    if kind == "grid":
-        X = np.round(X)
-    elif kind == "collinear":
-        X = rng.normal(size=(n, 1)) * rng.normal(size=2) + rng.normal(size=2)
-    elif kind == "contradictions":
-        X[n // 2 :] = X[: n - n // 2]
-    y = rng.integers(0, 2, n)
-    weights = rng.choice([0.5, 1.0, 2.0], n)
-    penalty = Penalty(l2=1.0) if norm == 2 else Penalty(l1=1.0)
-    return Problem(LinearSpace(X), y, 2, loss, penalty, 10.0 ** rng.uniform(-2, 3), weights)
+    return two_class_problem(rng, n, 2, loss, kind, norm, log_C=(-2.0, 3.0))
 
 
 @pytest.mark.parametrize("loss", LOSSES, ids=str)
-@pytest.mark.parametrize("kind", ["plain", "grid", "collinear", "contradictions"])
+@pytest.mark.parametrize("kind", ["plain", "ties", "collinear", "contradictions", "weights"])
 def test_equal_to_brute_force_from_nothing_but_constants(kind, loss):
     rng = np.random.default_rng([len(kind), LOSSES.index(loss)])
     done = 0
@@ -46,12 +38,12 @@ def test_equal_to_brute_force_from_nothing_but_constants(kind, loss):
         model = make_model(reduction, loss)
         best, _ = given_incumbent(model, [])
         search = LineSearch(model, best, Options(gap_tol=1e-8))
-        search.run(Clock(), math.inf)
-        assert search.is_done != search.has_resigned
-        assert search.is_done or kind != "plain"
+        search.run(Budget())
+        assert search.done != search.is_stuck
+        assert search.done or kind not in ("plain", "weights")
         truth = optimum_l2(np.asarray(problem.space.X), problem.signs, problem.costs, loss)
         assert reduction.unit * search.bound <= truth * (1 + 1e-7) + 1e-9
-        if search.is_done:
+        if search.done:
             done += 1
             assert reduction.unit * search.bound == pytest.approx(truth, rel=1e-6, abs=1e-9)
             assert reduction.unit * best.value[0] == pytest.approx(truth, rel=1e-6, abs=1e-9)
@@ -68,11 +60,11 @@ def test_equal_to_the_tree(loss, norm):
         assert suits_lines(model)
         best, _ = first_incumbent(model, [])
         search = LineSearch(model, best, Options(gap_tol=1e-7))
-        search.run(Clock(), math.inf)
+        search.run(Budget())
         other, scratch = first_incumbent(model, [])
         tree = TreeSearch(model, other, scratch, Options(gap_tol=1e-7))
-        tree.run(Clock(), math.inf, math.inf)
-        assert search.is_done
+        tree.run(Budget())
+        assert search.done
         assert best.value[0] == pytest.approx(other.value[0], rel=1e-6)
 
 
@@ -81,8 +73,8 @@ def test_three_on_a_line_are_left_to_the_tree():
     problem = Problem(LinearSpace(X), np.array([0, 1, 0, 1, 0]), 2, Psi(1.0), Penalty(l2=1.0), 5.0, np.ones(5))
     model = make_model(reduce(problem), problem.loss)
     search = LineSearch(model, given_incumbent(model, [])[0], Options())
-    search.run(Clock(), math.inf)
-    assert search.has_resigned
+    search.run(Budget())
+    assert search.is_stuck
     assert mip.solve(problem, Options(gap_tol=1e-7)).status is Status.OPTIMAL
 
 
@@ -104,11 +96,11 @@ def test_dense_samples_leave_no_room_for_a_near_miss(norm):
         model = make_model(reduce(problem), loss)
         other, scratch = first_incumbent(model, [])
         tree = TreeSearch(model, other, scratch, Options(gap_tol=1e-8))
-        tree.run(Clock(), 60.0, math.inf)
-        assert tree.is_done
+        tree.run(Budget())
+        assert tree.done
         best, _ = given_incumbent(model, [])
         best.value[0] = other.value[0] * (1.0 + 1e-6)
         search = LineSearch(model, best, Options(gap_tol=1e-8))
-        search.run(Clock(), math.inf)
-        assert search.is_done
+        search.run(Budget())
+        assert search.done
         assert best.value[0] == pytest.approx(other.value[0], rel=1e-8)

@@ -1,4 +1,6 @@
-"""Walks over the samples given up: what they find is real, good, and respects the given states."""
+"""Local search over the samples given up: what it finds is real, good, and respects the given states."""
+
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -6,31 +8,32 @@ import pytest
 from psilearn.core.losses import HardMargin, Psi, TruncatedHinge
 from psilearn.core.penalties import Penalty
 from psilearn.core.problem import Problem
-from psilearn.core.solving import Clock, Options
+from psilearn.core.solving import Options
 from psilearn.core.spaces import LinearSpace
-from psilearn.exact.two_class import portfolio
+from psilearn.exact.sample_state_jit import FREE, IN, TOP
+from psilearn.exact.search import Budget
 from psilearn.exact.two_class import solver as mip
-from psilearn.exact.two_class.local_search import Walker
-from psilearn.exact.two_class.node.envelope_jit import FREE, IN, TOP
+from psilearn.exact.two_class.incumbent import first_incumbent, given_incumbent
+from psilearn.exact.two_class.local_search import LocalSearch
+from psilearn.exact.two_class.model import make_model
 from psilearn.exact.two_class.reduction import reduce
-from psilearn.exact.two_class.tree.search import first_incumbent, given_incumbent, make_model
+
+from oracles.samples import two_class_problem
 
 LOSSES = [HardMargin(), Psi(0.5), Psi(2.0), TruncatedHinge(-0.5)]
 
 
 def make_problem(seed, loss, norm, n=30, d=3, outliers=0):
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(n, d))
-    y = (X[:, 0] + 0.5 * rng.normal(size=n) > 0).astype(int)
+    problem = two_class_problem(seed, n, d, loss, "weights", norm, noise=0.5, log_C=(-0.5, 2.0))
+    X, y, rng = problem.space.X.copy(), problem.y.copy(), np.random.default_rng(seed)
     X[:outliers] = np.array([-20.0] + [10.0] * (d - 1)) + rng.normal(size=(outliers, d))
     y[:outliers] = 1
-    penalty = Penalty(l2=1.0) if norm == 2 else Penalty(l1=1.0)
-    return Problem(LinearSpace(X), y, 2, loss, penalty, 10.0 ** rng.uniform(-0.5, 2), rng.uniform(0.5, 2.0, n))
+    return replace(problem, space=LinearSpace(X), y=y)
 
 
 @pytest.mark.parametrize("norm", [2, 1])
 @pytest.mark.parametrize("loss", LOSSES, ids=str)
-def test_walks_reach_the_optimum_of_small_problems_and_never_pass_it(loss, norm):
+def test_local_search_reaches_the_optimum_of_small_problems_and_never_passes_it(loss, norm):
     missed = 0
     for seed in range(6):
         problem = make_problem([seed, norm], loss, norm, n=20)
@@ -38,7 +41,7 @@ def test_walks_reach_the_optimum_of_small_problems_and_never_pass_it(loss, norm)
         reduction = reduce(problem)
         model = make_model(reduction, loss)
         best, _ = given_incumbent(model, [])
-        Walker(model, best, seed).run(Clock(), 0.3)
+        LocalSearch(model, best, seed).run(Budget(work=1500))
         found = problem.value(*reduction.coefficients(best.w, best.b[0], np.zeros(reduction.n)))
         assert found == pytest.approx(reduction.unit * best.value[0], rel=1e-6)
         assert found >= optimum * (1 - 1e-6)
@@ -46,13 +49,13 @@ def test_walks_reach_the_optimum_of_small_problems_and_never_pass_it(loss, norm)
     assert missed <= 1
 
 
-def test_outliers_that_draw_every_machine_away_are_seen_through():
+def test_outliers_that_draw_every_svm_away_do_not_hide_the_optimum():
     problem = make_problem(3, HardMargin(), 2, n=80, d=4, outliers=20)
     reduction = reduce(problem)
     model = make_model(reduction, problem.loss)
     best, _ = first_incumbent(model, [])
     before = float(best.value[0])
-    Walker(model, best, 0).run(Clock(), 1.0)
+    LocalSearch(model, best, 0).run(Budget(work=4000))
     optimum = mip.solve(problem, Options(gap_tol=1e-6, time_limit=30.0))
     assert best.value[0] < 0.9 * before
     assert reduction.unit * best.value[0] <= 1.02 * optimum.objective
@@ -72,7 +75,7 @@ def test_given_states_hold_and_a_first_incumbent_needs_no_point(loss, norm, stat
         best, _ = first_incumbent(model, [])
         first = float(best.value[0])
         assert np.isfinite(first)
-        Walker(model, best, seed).run(Clock(), 0.05)
+        LocalSearch(model, best, seed).run(Budget(work=100))
         floor = loss.t if state == IN else max(loss.t, *(knot for _, knot in loss.hinges), -np.inf)
         margins = model.a @ best.w + model.y * best.b[0]
         np.testing.assert_allclose(margins, best.u, atol=1e-6)
@@ -95,22 +98,20 @@ def test_counted_steps_can_be_repeated_and_end_with_the_clock():
     problem = make_problem(5, Psi(1.0), 2, n=80, d=4, outliers=10)
     model = make_model(reduce(problem), problem.loss)
     found = []
-    for clock in (Clock(), Clock(), Clock(0.0)):
+    for budget in (Budget(work=250), Budget(work=250), Budget(work=250, until=0.0)):
         best, _ = given_incumbent(model, [])
         before = float(best.value[0])
-        Walker(model, best, 0).take(250, clock)
+        LocalSearch(model, best, 0).run(budget)
         found.append(best)
     assert found[0].value[0] < before
     np.testing.assert_array_equal(found[0].w, found[1].w)
     assert found[2].value[0] == before
 
 
-def test_a_limit_on_nodes_leaves_room_for_good_incumbents(monkeypatch):
-    """What "auto" does without a time limit: few nodes, but walks first."""
+def test_a_limit_on_nodes_leaves_room_for_good_incumbents():
+    """What "auto" does without a time limit: few nodes, but local search first."""
     for seed in (3, 4, 6):
         problem = make_problem(seed, HardMargin(), 2, n=80, d=4, outliers=20)
-        with_walks = mip.solve(problem, Options(max_iter=800)).objective
-        monkeypatch.setattr(portfolio, "_STEPS", 0.0)
-        without = mip.solve(problem, Options(max_iter=800)).objective
-        monkeypatch.undo()
-        assert with_walks < 0.9 * without
+        found = mip.solve(problem, Options(max_iter=800)).objective
+        none = Options(max_iter=800, settings=(mip.Settings(steps_per_node=0.0),))
+        assert found < 0.9 * mip.solve(problem, none).objective

@@ -11,50 +11,34 @@ from psilearn.core.losses import HardMargin, Psi, TruncatedHinge
 from psilearn.core.penalties import Penalty
 from psilearn.core.problem import Problem
 from psilearn.core.result import Status
-from psilearn.core.solving import Clock, Options
-from psilearn.core.spaces import LinearSpace
-from psilearn.exact.two_class import portfolio
+from psilearn.core.solving import Options
+from psilearn.exact.search import Budget
 from psilearn.exact.two_class import solver as mip
+from psilearn.exact.two_class.incumbent import first_incumbent
+from psilearn.exact.two_class.model import make_model
 from psilearn.exact.two_class.reduction import reduce
-from psilearn.exact.two_class.tree.search import TreeSearch, first_incumbent, make_model
+from psilearn.exact.two_class.tree.search import TreeSearch
 from psilearn.exact.two_class.violations import lifted_jit as lifted
-from psilearn.exact.two_class.violations.search import ViolationSearch, make_lifted, suits
+from psilearn.exact.two_class.violations.search import ViolationSearch, make_lifted, suits_violations
 
 from oracles.exact_reference import least_penalty
+from oracles.samples import two_class_problem
 
 
 @compiling.kernel
-def proved_with_signs(problem, spot, w):
-    """Dual value of the lifted problem with the signs of ``spot``, and its s; (-1, 0) if it is not solved."""
-    lifted.lift(problem, spot)
-    if not lifted.descend(problem, spot, 1000):
+def proved_with_signs(problem, iterate, w):
+    """Dual value of the lifted problem with the signs of ``iterate``, and its s; (-1, 0) if it is not solved."""
+    lifted.lift(problem, iterate)
+    if not lifted.descend(problem, iterate, 1000):
         return -1.0, 0.0
-    return lifted.proved_value(problem, spot, w), spot.x[spot.x.size - 1]
+    return lifted.proved_value(problem, iterate, w), iterate.x[iterate.x.size - 1]
 
 
 KINDS = ["plain", "ties", "contradictions", "lonely class", "scale", "weights"]
 
 
 def make_problem(rng, kind, n, d, loss=None):
-    X = rng.normal(size=(n, d))
-    y = (X[:, 0] + rng.normal(size=n) > 0).astype(int)
-    y[:2] = 0, 1
-    weights = np.ones(n)
-    if kind == "ties":
-        X = np.round(X)
-    if kind == "contradictions":
-        X = np.round(X)
-        X[n // 2 :] = X[: n - n // 2]
-        y[n // 2 :] = 1 - y[: n - n // 2]
-    if kind == "lonely class":
-        y[:] = 0
-        y[1] = 1
-    if kind == "scale":
-        X = 1e4 * X
-    if kind == "weights":
-        weights = rng.uniform(0.2, 3.0, n)
-    C = 10.0 ** rng.uniform(-1.5, 3.5) / (1e8 if kind == "scale" else 1.0)
-    return Problem(LinearSpace(X), y, 2, loss or HardMargin(), Penalty(l2=1.0), C, weights)
+    return two_class_problem(rng, n, d, loss or HardMargin(), kind, log_C=(-1.5, 3.5))
 
 
 def enumerated_optimum(problem, forced=()):
@@ -102,9 +86,9 @@ def test_equal_to_enumeration_and_honest_before_the_end(kind, exclusive):
         truth = enumerated_optimum(problem)
         reduction, best, search = start_search(problem, exclusive)
         for steps in (1, 4, math.inf):
-            search.run(Clock(), 10.0, steps)
+            search.run(Budget(work=steps))
             assert reduction.unit * search.bound <= truth * (1 + 1e-9)
-        assert search.is_done
+        assert search.done
         assert reduction.unit * best.value[0] == pytest.approx(truth, rel=1e-6)
         assert reduction.unit * search.bound >= truth * (1 - 1e-6)
 
@@ -123,7 +107,7 @@ def test_given_samples_are_kept(exclusive):
         v = 2.0 * (right - wrong) / np.sum((right - wrong) ** 2)
         point = (v, -0.5 * float(v @ (right + wrong)))
         _, best, search = start_search(problem, exclusive, given, [point])
-        search.run(Clock(), 10.0, math.inf)
+        search.run(Budget())
         assert reduction.unit * best.value[0] == pytest.approx(truth, rel=1e-6)
 
 
@@ -134,25 +118,25 @@ def test_equal_to_the_tree(d, exclusive):
         rng = np.random.default_rng([seed, d])
         problem = make_problem(rng, KINDS[seed], 20 + 2 * (seed % 3), d)
         reduction, best, search = start_search(problem, exclusive)
-        search.run(Clock(), 20.0, math.inf)
-        assert search.is_done
+        search.run(Budget())
+        assert search.done
         model = make_model(reduction, problem.loss)
         other, scratch = first_incumbent(model, [])
         tree = TreeSearch(model, other, scratch, Options(gap_tol=1e-7))
-        tree.run(Clock(), 2.0, math.inf)
+        tree.run(Budget())
         assert search.bound <= other.value[0] * (1 + 1e-9)
         assert tree.bound <= best.value[0] * (1 + 1e-9)
-        if tree.is_done:
+        if tree.done:
             assert best.value[0] == pytest.approx(other.value[0], rel=1e-6)
 
 
 def test_no_memory_means_an_honest_bound():
     problem = make_problem(np.random.default_rng(3), "plain", 40, 6)
     _, _, search = start_search(problem, True, memory=1.0)
-    search.run(Clock(), 5.0, math.inf)
+    search.run(Budget())
     _, other, full = start_search(problem, True)
-    full.run(Clock(), 30.0, math.inf)
-    assert full.is_done
+    full.run(Budget())
+    assert full.done
     assert search.bound <= other.value[0] * (1 + 1e-9)
 
 
@@ -162,16 +146,15 @@ def test_the_normal_form_decides():
         problem = make_problem(rng, "plain", 8, 2, loss)
         penalty = Penalty(l2=1.0) if norm == 2 else Penalty(l1=1.0)
         problem = Problem(problem.space, problem.y, 2, loss, penalty, 1.0, np.ones(8))
-        assert suits(make_model(reduce(problem), loss)) is taken
+        assert suits_violations(make_model(reduce(problem), loss)) is taken
 
 
 @pytest.mark.parametrize("loss", [HardMargin(), TruncatedHinge(-0.5)], ids=str)
-def test_all_searches_in_small_slices(loss, monkeypatch):
-    monkeypatch.setattr(portfolio, "FIRST_SLICE", 1e-4)
-    monkeypatch.setattr(portfolio, "SLICE", 2e-3)
+def test_all_searches_in_small_slices(loss):
+    short = mip.Settings(first_slice_seconds=1e-4, slice_seconds=2e-3)
     for seed in range(3):
         problem = make_problem(np.random.default_rng(seed), "weights", 14, 2, loss)
-        result = mip.solve(problem, Options(gap_tol=1e-7))
+        result = mip.solve(problem, Options(gap_tol=1e-7, settings=(short,)))
         assert result.status is Status.OPTIMAL
         if isinstance(loss, HardMargin):
             assert result.objective == pytest.approx(enumerated_optimum(problem), rel=1e-6)
@@ -179,7 +162,7 @@ def test_all_searches_in_small_slices(loss, monkeypatch):
 
 @pytest.mark.parametrize("exclusive", [True, False], ids=["exclusive", "proper"])
 def test_the_optimum_is_found_even_where_the_ceiling_is_hardly_above_it(exclusive):
-    """A good incumbent hides wrong bounds; here there is only its value, and whoever prunes too much finds nothing."""
+    """A good incumbent hides wrong bounds; here only its value is known, so one who prunes too much finds nothing."""
     for seed in range(150):
         rng = np.random.default_rng([seed, 5])
         kind, d = KINDS[seed % len(KINDS)], int(rng.integers(1, 5))
@@ -188,7 +171,7 @@ def test_the_optimum_is_found_even_where_the_ceiling_is_hardly_above_it(exclusiv
         reduction, best, search = start_search(problem, exclusive)
         best.value[0] = truth / reduction.unit * (1.0 + 1e-5)
         best.u[:] = rng.normal(size=reduction.n)
-        search.run(Clock(), 10.0, math.inf)
+        search.run(Budget())
         assert reduction.unit * best.value[0] == pytest.approx(truth, rel=1e-7)
         assert reduction.unit * search.bound == pytest.approx(truth, rel=1e-6)
 
@@ -200,13 +183,13 @@ def test_samples_left_out_confine_the_others_rightly(d):
         rng = np.random.default_rng([seed, d, 9])
         problem = make_problem(rng, KINDS[seed % 2 * 5], 34 - 2 * d, d)
         reduction, best, search = start_search(problem, False)
-        search.run(Clock(), 60.0, math.inf)
-        assert search.is_done
+        search.run(Budget())
+        assert search.done
         truth = float(best.value[0])
         _, best, search = start_search(problem, True)
         best.value[0] = truth * (1.0 + 1e-5)
         best.u[:] = rng.normal(size=reduction.n)
-        search.run(Clock(), 60.0, math.inf)
+        search.run(Budget())
         assert best.value[0] == pytest.approx(truth, rel=1e-7)
         assert search.bound == pytest.approx(truth, rel=1e-6)
 
@@ -220,14 +203,14 @@ def test_reversed_rows_are_proved_by_weak_duality():
         n, d = model.a.shape
         sign = np.append(np.where(rng.random(n) < 0.4, -1.0, 1.0), 1.0)
         truth = least_penalty(np.column_stack([model.a, model.y]) * sign[:n, None], sign[:n])
-        spot = lifted.make_spot(n + 1, d + 2)
-        spot.sign[:] = sign
-        value, s = proved_with_signs(make_lifted(model, np.full(n, 0.5), 1e6), spot, np.zeros(d))
+        iterate = lifted.make_iterate(n + 1, d + 2)
+        iterate.sign[:] = sign
+        value, s = proved_with_signs(make_lifted(model, np.full(n, 0.5), 1e6), iterate, np.zeros(d))
         assert value >= 0.0
         if truth is not None and 1e-9 < truth < np.inf:
             assert value <= truth * (1 + 1e-6)
             if s <= 1e-12:
                 assert value == pytest.approx(truth, rel=1e-5)
-                members, multiplier = spot.members[: spot.size[0]], spot.multiplier[: spot.size[0]]
+                members, multiplier = iterate.members[: iterate.size[0]], iterate.multiplier[: iterate.size[0]]
                 used += bool(np.any(multiplier[sign[members] < 0.0] > 1e-9))
     assert used >= 10

@@ -48,9 +48,13 @@ WITHIN = {
     },
     "exact": {
         "inverse_jit": set(),
-        "two_class": {"inverse_jit"},
-        "k_class": {"inverse_jit"},
-        "label_prices": {"two_class"},
+        "envelope_jit": set(),
+        "margin_floor": set(),
+        "sample_state_jit": set(),
+        "search": set(),
+        "two_class": {"inverse_jit", "envelope_jit", "margin_floor", "sample_state_jit", "search"},
+        "k_class": {"inverse_jit", "envelope_jit", "margin_floor", "sample_state_jit", "search"},
+        "label_prices": {"sample_state_jit", "two_class"},
     },
 }
 ENGINES = {"highspy", "pyscipopt", "gurobipy"}

@@ -1,4 +1,4 @@
-"""Truncated losses as mixed-integer programmes, two classes: the published formulation and a tight one.
+"""Truncated losses as mixed-integer programs, two classes: the published formulation and a tight one.
 
 Both are stated for the scaled problem of :mod:`.reduction` over x = (w, b, ...) and can be handed to SCIP,
 Gurobi or HiGHS. They are the references against which our own branch and bound is tested and timed.
@@ -46,7 +46,7 @@ class Program:
             )  # fmt: skip
         if engine != "highs" or np.any(self.quadratic):
             raise ValueError(
-                f"engine {engine!r} cannot take this programme; use 'scip' or 'gurobi', or 'highs' for an l1 penalty."
+                f"engine {engine!r} cannot take this program; use 'scip' or 'gurobi', or 'highs' for an l1 penalty."
             )
         session = HighsSession(mip_rel_gap=gap_tol)
         for flag in (False, True):
@@ -90,8 +90,8 @@ def paper_program(reduction: Reduction, loss: Loss, big: float = 1000.0, forced:
     """
     if len(loss.hinges) != 1 or not loss.hinges[0][1] > loss.t:
         raise ValueError("The published formulation needs a loss with exactly one hinge above its truncation point.")
-    (a, knot), t, cap = loss.hinges[0], loss.t, loss.cap
-    width, n = knot - t, reduction.n
+    (a, top), t, cap = loss.hinges[0], loss.t, loss.cap
+    width, n = top - t, reduction.n
     margins, cost, quadratic, lower = _head(reduction)
     m = cost.size
     eye, none = sp.identity(n, format="csr"), sp.csr_matrix((n, n))
@@ -130,17 +130,17 @@ def tight_program(reduction: Reduction, loss: Loss, low: Array) -> Program:
     n, K = reduction.n, len(loss.hinges)
     margins, cost, quadratic, lower = _head(reduction)
     m = cost.size
-    knots = [loss.t, *(knot for _, knot in loss.hinges)]
+    breakpoints = [loss.t, *(point for _, point in loss.hinges)]
     parts = []
-    for h, knot in enumerate(knots):
+    for h, point in enumerate(breakpoints):
         slacks = [sp.identity(n) if k == h - 1 else sp.csr_matrix((n, n)) for k in range(K)]
-        parts.append(sp.hstack([sp.csr_matrix(margins), *slacks, sp.diags(knot - low)]))
+        parts.append(sp.hstack([sp.csr_matrix(margins), *slacks, sp.diags(point - low)]))
     size = K * n
     return Program(
         np.concatenate([cost, *(c * reduction.cost for c, _ in loss.hinges), loss.cap * reduction.cost]),
         np.concatenate([quadratic, np.zeros(size + n)]),
         sp.csr_matrix(sp.vstack(parts)),
-        np.repeat(knots, n).astype(np.float64),
+        np.repeat(breakpoints, n).astype(np.float64),
         np.full((K + 1) * n, np.inf),
         np.concatenate([lower, np.zeros(size + n)]),
         np.concatenate([np.full(m + size, np.inf), np.ones(n)]),

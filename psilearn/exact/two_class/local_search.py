@@ -1,92 +1,139 @@
-"""Incumbents for all exact searches: support vector machines of many sub-samples, and walks from the best of them.
+"""Incumbents for all exact searches: support vector machines of many sub-samples, and local search from the best.
 
-A support vector machine is trained on a random part of the samples, or on the neighbourhoods of two samples, with a
-random cost, and forgets step by step whom it puts on the wrong side. Outliers draw the machine of all samples far away
-from the optimum; among many such parts some are free of them. From the best machines, and from the incumbent, walks
-(:mod:`.local_search_jit`) exchange the samples that are given up.
+A support vector machine (SVM) is trained on a random part of the samples, or on the neighbourhoods of two samples, with
+a random cost, and drops step by step the samples that it puts on the wrong side. Outliers draw the SVM of all samples
+far away from the optimum; among many such parts some are free of them. From the best SVMs, and from the incumbent,
+a local search (:mod:`.local_search_jit`) exchanges the samples that are given up. Nothing is certified here.
 """
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.solving import Clock
-from . import local_search_jit as walks
+from ..envelope_jit import FEASIBLE
+from ..sample_state_jit import FREE, GONE, IN
+from ..search import Budget
+from .incumbent import empty_incumbent
+from .incumbent_jit import Best, alternate_from, offer, true_value
+from .local_search_jit import take_steps
+from .model import fit_svm, make_workspace, solve_fixed
 from .node.ascent_jit import SOLVED
-from .node.envelope_jit import FREE, GONE, IN
-from .tree import tree_jit as tree
-from .tree.search import make_work, solve_fixed, svm
+from .node.node_jit import Model
 
 Array = NDArray[np.float64]
 
-#: Part of the time that goes to machines, and how many of the best are remembered for walks.
-_MACHINES, _REMEMBERED = 0.25, 8
-#: Costs of the machines as powers of ten (samples have unit size), and how far below t a machine forgets a sample.
-_COSTS, _FORGETS = (0.5, 3.5), (0.5, 1.0, 1.5)
-#: Steps without improvement after which a walk ends; mean rises that walks tolerate, in prices: none suits them all.
-_PATIENCE, _HEATS = 300, (0.1, 0.3, 0.6, 1.0)
-_CHUNK_SECONDS, _STEPS_A_MACHINE = 0.03, 100
+
+@dataclass(frozen=True)
+class LocalSearchConstants:
+    """Constants of the local search, chosen on UCI data with flipped labels (``benchmarks/hard_margin.py``).
+
+    Attributes
+    ----------
+    svm_share : float
+        Part of the time that goes to support vector machines.
+    remembered : int
+        Best SVMs that are kept as starts.
+    log_costs : (float, float)
+        Range of the SVMs' costs as powers of ten (samples have unit size).
+    drop_below : tuple of float
+        How far below t an SVM drops a sample, drawn at random.
+    dropping_rounds : int
+        Times an SVM is trained again without the samples it dropped, at most.
+    least_weight : float
+        Cost of a dropped sample as part of the others': not 0, which would leave its margin without meaning.
+    patience : int
+        Steps without improvement after which a local search begins elsewhere.
+    temperatures : tuple of float
+        Mean rises of the objective that are accepted, in prices of one sample; none suits all problems.
+    chunk_seconds : float
+        Time between two readings of the clock.
+    steps_per_svm : int
+        Steps for every SVM where steps are counted.
+    """
+
+    svm_share: float = 0.25
+    remembered: int = 8
+    log_costs: tuple[float, float] = (0.5, 3.5)
+    drop_below: tuple[float, ...] = (0.5, 1.0, 1.5)
+    dropping_rounds: int = 6
+    least_weight: float = 1e-6
+    patience: int = 300
+    temperatures: tuple[float, ...] = (0.1, 0.3, 0.6, 1.0)
+    chunk_seconds: float = 0.03
+    steps_per_svm: int = 100
 
 
-class Walker:
-    """Improves an incumbent in slices of time; what it has learned stays for the next slice."""
+CONSTANTS = LocalSearchConstants()
 
-    def __init__(self, model: tree.Model, best: tree.Best, random_state: int = 0) -> None:
+
+class LocalSearch:
+    """Improves an incumbent in slices; what it has learned stays for the next slice."""
+
+    def __init__(self, model: Model, best: Best, random_state: int = 0) -> None:
         self.model, self.best, self.rng = model, best, np.random.default_rng(random_state)
         n = model.y.size
-        self.here, self.trial = make_work(model), make_work(model)
-        self.rest, self.steps, self.pressure = np.zeros(n, np.int64), np.zeros(1, np.int64), np.zeros(n)
-        self.machines: list[tuple[float, Array]] = []
-        self.lowest, self.stale, self.walks, self.chunk, self.heat = math.inf, _PATIENCE, 0, 8, _HEATS[0]
-        self.seconds = np.zeros(2)  # spent on machines and on walks
+        self.here, self.trial = make_workspace(model), make_workspace(model)
+        self.tabu, self.steps, self.pressure = np.zeros(n, np.int64), np.zeros(1, np.int64), np.zeros(n)
+        self.svms: list[tuple[float, Array]] = []  # values and margins
+        self.lowest, self.stale, self.starts, self.chunk = math.inf, CONSTANTS.patience, 0, 8
+        self.temperature = CONSTANTS.temperatures[0]
+        self.svm_seconds, self.seconds = 0.0, 0.0
 
-    def run(self, clock: Clock, until: float) -> None:
-        """Improve the incumbent until the clock shows ``until`` seconds."""
-        while clock.seconds < until:
-            began = clock.seconds
-            is_machine = self.seconds[0] <= _MACHINES * self.seconds.sum()
-            if is_machine:
+    def run(self, budget: Budget) -> None:
+        """Improve the incumbent until the time is over or ``budget.work`` steps are taken.
+
+        Where steps are counted, every hundred of them have an SVM, and the outcome can be repeated.
+        """
+        if math.isfinite(budget.work):
+            left = int(budget.work)
+            while left > 0 and not budget.is_over:
                 self._train()
-            else:
-                self._walk()
-            took = clock.seconds - began
-            self.seconds[0 if is_machine else 1] += took
-            if not is_machine:
-                self.chunk = int(min(max(1, self.chunk * min(2.0, _CHUNK_SECONDS / max(took, 1e-6))), 1000))
+                self.chunk = min(CONSTANTS.steps_per_svm, left)
+                self._take_steps()
+                left -= self.chunk
+        while math.isinf(budget.work) and not budget.is_over:
+            self._run_chunk(budget)
 
-    def take(self, steps: int, clock: Clock) -> None:
-        """Improve the incumbent by so many steps, and a machine for every hundred: an outcome that can be repeated."""
-        while steps > 0 and not clock.is_over:
+    def _run_chunk(self, budget: Budget) -> None:
+        """Train an SVM or take some steps, whichever has had too little of the time."""
+        began = budget.clock.seconds
+        if self.svm_seconds <= CONSTANTS.svm_share * self.seconds:
             self._train()
-            self.chunk = min(_STEPS_A_MACHINE, steps)
-            self._walk()
-            steps -= self.chunk
+            took = budget.clock.seconds - began
+            self.svm_seconds += took
+        else:
+            self._take_steps()
+            took = budget.clock.seconds - began
+            faster = min(2.0, CONSTANTS.chunk_seconds / max(took, 1e-6))
+            self.chunk = int(min(max(1, self.chunk * faster), 1000))
+        self.seconds += took
 
     def _train(self) -> None:
-        """Train one machine, improve it, and remember it if it is among the best."""
+        """Train one SVM, improve it, and remember it if it is among the best."""
         model, rng = self.model, self.rng
-        cost, forget = 10.0 ** rng.uniform(*_COSTS), model.t - rng.choice(_FORGETS)
+        cost, dropped = 10.0 ** rng.uniform(*CONSTANTS.log_costs), model.t - rng.choice(CONSTANTS.drop_below)
         kept = self._part()
-        for _ in range(6):
-            v, b, u = svm(model._replace(cost=np.where(kept, cost, 1e-6 * cost)))
-            now = u >= forget
+        for _ in range(CONSTANTS.dropping_rounds):
+            v, b, u = fit_svm(model, np.where(kept, cost, CONSTANTS.least_weight * cost))
+            now = u >= dropped
             if np.array_equal(now, kept) or not now.any():
                 break
             kept = now
-        found = tree.Best(np.full(1, np.inf), v.copy(), np.full(1, b), u.copy(), np.full(1, np.inf))
-        tree.offer(model, found, v, b, u)
+        found = empty_incumbent(model)
+        offer(model, found, v, b, u)
         self.trial.alpha[:] = 0.0
-        tree.local_search(model, found, self.trial, u)
+        alternate_from(model, found, self.trial, u)
         value = float(found.value[0])
-        if math.isfinite(value) and all(value != other for other, _ in self.machines):
-            tree.offer(model, self.best, found.w, found.b[0], found.u)
-            self.machines = sorted([*self.machines, (value, found.u)], key=lambda m: m[0])[:_REMEMBERED]
+        if math.isfinite(value) and all(value != other for other, _ in self.svms):
+            offer(model, self.best, found.w, found.b[0], found.u)
+            self.svms = sorted([*self.svms, (value, found.u)], key=lambda svm: svm[0])[: CONSTANTS.remembered]
 
     def _part(self) -> NDArray[np.bool_]:
-        """Draw a part of the samples: any, or near one sample of each class, or all."""
+        """Draw a part of the samples: all, or any, or near one sample of each class."""
         model, rng = self.model, self.rng
         n, kind, share = model.y.size, rng.integers(3), rng.uniform(0.05, 0.6)
         if kind == 0:
@@ -104,34 +151,35 @@ class Walker:
                 kept[order[: max(2, int(share * own.size))]] = True
         return kept
 
-    def _walk(self) -> None:
-        """Walk on, or begin anew where the last walk has led nowhere."""
-        model = self.model
-        if self.stale >= _PATIENCE and not self._begin():
+    def _take_steps(self) -> None:
+        """Take some steps, from a new start if the last ones have led nowhere."""
+        model, here = self.model, self.here
+        if self.stale >= CONSTANTS.patience and not self._start():
             return
         draws = 1.0 - self.rng.random((self.chunk, 5))
-        walks.walk(model, self.here, self.trial, self.best, self.rest, self.steps, self.pressure, draws, self.heat)
-        value = tree.true_value(model, self.here.w, self.here.u)
+        take_steps(
+            model, here, self.trial, self.best, self.tabu, self.steps, self.pressure, draws, self.temperature
+        )  # fmt: skip
+        value = true_value(model, here.w, here.u)
         if value < self.lowest * (1.0 - 1e-9):
             self.lowest, self.stale = value, 0
         else:
             self.stale += self.chunk
 
-    def _begin(self) -> bool:
-        """Go to the best machine that no walk began from, or to the incumbent; False if that place is none."""
+    def _start(self) -> bool:
+        """Go to the best SVM that was no start yet, or to the incumbent; False if that has no solution."""
         model, margins = self.model, self.best.u
-        self.walks += 1
-        self.heat = float(self.rng.choice(_HEATS))
-        if self.machines and self.walks % 2 == 1:
-            _, margins = self.machines.pop(0)
-        state = np.where(margins < model.t - tree.FEASIBLE, GONE, IN).astype(np.int8)
+        self.starts += 1
+        self.temperature = float(self.rng.choice(CONSTANTS.temperatures))
+        if self.svms and self.starts % 2 == 1:
+            _, margins = self.svms.pop(0)
+        state = np.where(margins < model.t - FEASIBLE, GONE, IN).astype(np.int8)
         state = np.where(model.given == FREE, state, model.given)
         ceiling = 2.0 * float(np.sum(model.cost)) * model.cap + 2.0 * float(self.best.value[0]) + 1.0
         _, flag = solve_fixed(model, self.here, state, ceiling)
         if flag != SOLVED:
             return False
-        self.rest[:] = 0
-        self.steps[:] = 0
-        self.lowest, self.stale = tree.true_value(model, self.here.w, self.here.u), 0
-        tree.offer(model, self.best, self.here.w, self.here.b[0], self.here.u)
+        self.tabu[:], self.steps[:] = 0, 0
+        self.lowest, self.stale = true_value(model, self.here.w, self.here.u), 0
+        offer(model, self.best, self.here.w, self.here.b[0], self.here.u)
         return True

@@ -1,8 +1,9 @@
-"""Incumbents by a walk over the sets of samples given up, the convex rest solved anew at every step.
+"""Local search over the sets of samples given up, the convex rest solved anew at every step.
 
-A step calls back a sample that is given up, or gives up one that presses on the fit. If a sample cannot be called back
-at a bearable price, somebody who presses against it is given up in exchange. Steps that are worse by a fraction of one
-price are taken, too; samples that were moved rest for some steps, so the walk does not turn back at once.
+A step readmits a sample that is given up, or gives up one with a positive multiplier. If a sample cannot be readmitted
+at an acceptable price, one that holds against it (the largest multipliers first) is given up in exchange. Steps that
+are worse by a fraction of one price are accepted at random (simulated annealing at a fixed temperature), and samples
+that were moved are tabu for some steps, so that the search does not turn back at once.
 """
 
 from __future__ import annotations
@@ -11,15 +12,20 @@ import numpy as np
 from numba.extending import overload
 
 from ...core._jit import inner, kernel
+from ..envelope_jit import FEASIBLE
+from ..sample_state_jit import FREE, GONE, IN
+from .incumbent_jit import offer, true_value
 from .node.active_set_jit import Basis, copy, copy_basis
 from .node.ascent_jit import SOLVED
-from .node.envelope_jit import FREE, GONE, IN
 from .node.pointers_jit import by_pointer
-from .tree.tree_jit import FEASIBLE, offer, true_value
 
-#: Part of the steps that call back, samples tried at most in exchange for one, and the steps that samples rest. Many
-#: hasty steps are worth more than few thorough ones: with 30 tried, walks end higher after ten times as long.
-_CALLS, _TRIED, _REST = 0.7, 2, 3
+#: Part of the steps that readmit a sample.
+_READMISSIONS = 0.7
+#: Samples tried at most in exchange for one. Many quick steps are worth more than few thorough ones: with 30 tried,
+#: local searches on the data of ``benchmarks/hard_margin.py`` end higher after ten times as long.
+_TRIED = 2
+#: Steps for which a moved sample is tabu: at least, and how many more at random.
+_TABU, _MORE_TABU = 3, 10.0
 
 
 def _copy_l2(source, target, is_start):
@@ -41,8 +47,8 @@ def _typed_copy_active(source, target, is_start):
 
 
 @inner
-def _copy_place(source, target, is_start):
-    """Copy a solved place; the next solve of ``target`` starts from its active set if ``is_start`` is 1."""
+def _copy_solution(source, target, is_start):
+    """Copy a solution; the next solve of ``target`` starts from its active set if ``is_start`` is 1."""
     target.b[0] = source.b[0]
     copy(source.w, target.w)
     copy(source.u, target.u)
@@ -52,22 +58,22 @@ def _copy_place(source, target, is_start):
 
 
 @inner
-def _may_move(model, here, rest, now, i, to_call):
-    if model.given[i] != FREE or rest[i] >= now:
+def _may_move(model, here, tabu, now, i, readmits):
+    if model.given[i] != FREE or tabu[i] >= now:
         return False
-    return here.state[i] == GONE if to_call else here.state[i] == IN and here.alpha[i] > 0.0
+    return here.state[i] == GONE if readmits else here.state[i] == IN and here.alpha[i] > 0.0
 
 
 @inner
-def _pick(model, here, rest, now, to_call, draw):
+def _pick(model, here, tabu, now, readmits, draw):
     """Draw one of the samples that may move; n if there is none."""
     n = model.y.size
     count = 0
     for i in range(n):
-        count += _may_move(model, here, rest, now, i, to_call)
+        count += _may_move(model, here, tabu, now, i, readmits)
     left = int(draw * count)
     for i in range(n):
-        if _may_move(model, here, rest, now, i, to_call):
+        if _may_move(model, here, tabu, now, i, readmits):
             if left == 0:
                 return i
             left -= 1
@@ -75,18 +81,18 @@ def _pick(model, here, rest, now, to_call, draw):
 
 
 @inner
-def _exchange(solve, model, here, trial, rest, now, pressure, i, limit):
-    """Call back i and give up somebody else, those that press hardest first: (value, whom, n if nobody helps)."""
+def _exchange(solve, model, here, trial, tabu, now, pressure, i, limit):
+    """Readmit i and give up another one, large multipliers first: (value, which one, n if none helps)."""
     n = model.y.size
     for _ in range(_TRIED):
         most, j = 0.0, n
         for k in range(n):
-            if pressure[k] > most and k != i and here.state[k] == IN and model.given[k] == FREE and rest[k] < now:
+            if pressure[k] > most and k != i and here.state[k] == IN and model.given[k] == FREE and tabu[k] < now:
                 most, j = pressure[k], k
         if j == n:
             break
         pressure[j] = 0.0
-        _copy_place(here, trial, 1)
+        _copy_solution(here, trial, 1)
         trial.state[i], trial.state[j] = IN, GONE
         _, flag = solve(model, trial, limit)
         value = true_value(model, trial.w, trial.u)
@@ -97,42 +103,42 @@ def _exchange(solve, model, here, trial, rest, now, pressure, i, limit):
 
 @by_pointer
 @kernel
-def walk(solve, model, here, trial, best, rest, steps, pressure, draws, heat):
-    """Take a step for every row of ``draws`` (five numbers in (0, 1)); offers every place.
+def take_steps(solve, model, here, trial, best, tabu, steps, pressure, draws, temperature):
+    """Take a step for every row of ``draws`` (five numbers in (0, 1)); offers every solution.
 
-    ``here`` is a solved place, all samples IN or GONE; ``heat`` is the mean rise of a step, in prices, that is taken;
-    ``rest`` and ``steps`` are the steps until which samples rest and the number of steps so far.
+    ``here`` is a solution, all samples IN or GONE; ``temperature`` is the mean rise of a step, in prices, that is
+    accepted; ``tabu`` holds the steps up to which samples may not move, ``steps`` the number of steps so far.
     """
     n = model.y.size
     value = true_value(model, here.w, here.u)
     for s in range(draws.shape[0]):
         steps[0] += 1
         now = steps[0]
-        to_call = draws[s, 0] < _CALLS
-        i = _pick(model, here, rest, now, to_call, draws[s, 1])
+        readmits = draws[s, 0] < _READMISSIONS
+        i = _pick(model, here, tabu, now, readmits, draws[s, 1])
         if i == n:
             continue
-        if to_call:
-            other = _pick(model, here, rest, now, True, draws[s, 2])
+        if readmits:
+            other = _pick(model, here, tabu, now, True, draws[s, 2])
             i = other if here.u[other] > here.u[i] else i
-        toll = model.cost[i] * model.cap
-        limit = value - heat * toll * np.log(draws[s, 3])
-        _copy_place(here, trial, 1)
-        trial.state[i] = IN if to_call else GONE
-        _, flag = solve(model, trial, limit + 2.0 * toll)
+        price = model.cost[i] * model.cap
+        limit = value - temperature * price * np.log(draws[s, 3])
+        _copy_solution(here, trial, 1)
+        trial.state[i] = IN if readmits else GONE
+        _, flag = solve(model, trial, limit + 2.0 * price)
         found, who = true_value(model, trial.w, trial.u), n
         if flag != SOLVED or found >= limit:
             found = np.inf
-            if to_call:
+            if readmits:
                 copy(trial.alpha, pressure)
-                found, who = _exchange(solve, model, here, trial, rest, now, pressure, i, limit)
+                found, who = _exchange(solve, model, here, trial, tabu, now, pressure, i, limit)
         if found < limit:
             for k in range(n):
                 if trial.state[k] == GONE and model.given[k] == FREE and trial.u[k] >= model.t - FEASIBLE:
                     trial.state[k] = IN
-            _copy_place(trial, here, 0)
+            _copy_solution(trial, here, 0)
             value = found
-            rest[i] = now + _REST + int(10.0 * draws[s, 4])
+            tabu[i] = now + _TABU + int(_MORE_TABU * draws[s, 4])
             if who < n:
-                rest[who] = rest[i]
+                tabu[who] = tabu[i]
             offer(model, best, here.w, here.b[0], here.u)

@@ -1,9 +1,15 @@
-"""The exact searches on one incumbent, in slices of time: they take turns, and the best bound counts."""
+"""The exact searches on one incumbent, in slices of time: they take turns, and the best bound counts.
+
+Bounds of branch and bound rise about by the logarithm of time. So each search's record says how long it would take to
+close the gap, and the one that would be done first has the next turn (an algorithm portfolio; Gomes and Selman,
+Algorithm portfolios, 2001). With a limit on nodes the tree searches alone, without a clock: that can be repeated.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,42 +17,83 @@ from numpy.typing import NDArray
 from ...core.losses import Loss
 from ...core.result import Status
 from ...core.solving import Clock, Options
+from ..search import Budget, InconsistentBoundError, Search
 from .hitting.search import HittingSearch
+from .incumbent import Points, given_incumbent, improve_incumbent, polish
+from .incumbent_jit import Best
 from .lines import LineSearch, suits_lines
-from .local_search import Walker
+from .local_search import LocalSearch
+from .model import make_model
+from .node.node_jit import Model, NodeWorkspace
 from .reduction import Reduction
 from .settings import Settings
-from .tree import tree_jit as tree
-from .tree.search import (
-    InconsistentBoundError,
-    Outcome,
-    TreeSearch,
-    given_incumbent,
-    improve_incumbent,
-    make_model,
-    polish,
-)
-from .violations.search import ViolationSearch, suits
+from .tree.search import TreeSearch
+from .violations.search import ViolationSearch, suits_violations
 
 Array = NDArray[np.float64]
 
-#: Seconds of the first search before the second is tried, and the smallest slice thereafter.
-FIRST_SLICE, SLICE = 1.0, 0.5
-#: Part of a slice that goes to incumbents, also where the bound is far away, and the seconds for easy problems before.
-_FOR_INCUMBENTS, _IF_FAR, _FAR, _EASY = 0.15, 0.3, 0.8, 0.1
-#: What is left of that part if the second half of all the time for incumbents has brought nothing better.
-_IN_VAIN = 0.2
-#: Steps of the walker per node where nodes are limited, and at most.
-_STEPS, _MOST_STEPS = 0.25, 4000
-#: Part of a search's time whose end is compared with now. Bounds may rest for long: where C is large, they are nearly
-#: multiples of it.
-_MEMORY = 0.125
-#: How far beyond the time left a promise is worth nothing, and part of the best bound that counts as near it.
-_HOPELESS, _NEAR = 100.0, 0.9
-#: Part of the time that every search gets, however little it promises.
-_LEAST_SHARE = 0.08
-#: Seconds for incumbents when the search over violated sets begins again, where the time limit allows.
-_ROOT_SECONDS = 3.0
+
+@dataclass(frozen=True)
+class PortfolioConstants:
+    """Constants of the portfolio, chosen on ``benchmarks/hard_margin.py`` and ``benchmarks/exact_size.py``.
+
+    Attributes
+    ----------
+    slice_growth : float
+        Length of a slice as part of the seconds so far, if that is more than ``Settings.slice_seconds``.
+    easy_seconds : float
+        Seconds of a search's first turn before time goes to incumbents: easy problems are done by then.
+    incumbent_share, far_share : float
+        Part of a slice that goes to incumbents, and that part where the bound is far away.
+    far : float
+        Part of the incumbent value below which a bound is far away.
+    vain_share : float
+        What is left of that part if the second half of all the time for incumbents has brought nothing better.
+    memory : float
+        Part of a search's time whose end is compared with now. Bounds may rest for long: where C is large, they are
+        nearly multiples of it.
+    hopeless : float
+        Multiple of the time left beyond which an expected time says nothing.
+    near : float
+        Part of the best bound that counts as near it.
+    least_share : float
+        Part of the time that every search gets, however little its record promises.
+    most_steps : int
+        Steps of the local search where nodes are limited, at most.
+    restart_seconds, restart_share : float
+        Seconds for incumbents before a search begins anew, and the part of the time limit that they may not exceed.
+    """
+
+    slice_growth: float = 0.25
+    easy_seconds: float = 0.1
+    incumbent_share: float = 0.15
+    far_share: float = 0.3
+    far: float = 0.8
+    vain_share: float = 0.2
+    memory: float = 0.125
+    hopeless: float = 100.0
+    near: float = 0.9
+    least_share: float = 0.08
+    most_steps: int = 4000
+    restart_seconds: float = 3.0
+    restart_share: float = 0.05
+
+
+CONSTANTS = PortfolioConstants()
+
+
+@dataclass
+class Outcome:
+    """Incumbent (scaled), proved bound (scaled), multipliers of the convex rest, and why the search ended."""
+
+    v: Array
+    b: float
+    alpha: Array
+    value: float
+    bound: float
+    status: Status
+    nodes: int
+    engine: str = "psilearn"
 
 
 def search(
@@ -54,46 +101,47 @@ def search(
     loss: Loss,
     options: Options,
     clock: Clock,
-    points: Sequence[tuple[Array, float]] = (),
+    points: Points = (),
     given: NDArray[np.int8] | None = None,
 ) -> Outcome:
     """Search until the gap is closed, or time, nodes or the user's patience end.
 
-    ``points`` are scaled (v, b) to start from; ``given`` states per group (FREE, IN: u >= t, TOP: no loss) restrict the
-    solutions. With a node limit the tree searches alone and without slices of time, so the outcome can be repeated.
+    ``points`` are scaled (v, b) to start from; ``given`` states per group (FREE, IN or TOP) restrict the solutions.
     """
     model = make_model(reduction, loss, given)
     best, scratch = given_incumbent(model, points)
-    bound, steps, engine = 0.0, 0, "psilearn"
-    enough = options.of(Settings).enough
-    max_steps = math.inf if options.max_iter is None else options.max_iter
-    slice_end, status = (FIRST_SLICE if options.max_iter is None else math.inf), Status.OPTIMAL
+    portfolio, status, bound = None, Status.INTERRUPTED, 0.0
     try:
         improve_incumbent(model, best, scratch, points, clock)
-        plan = Plan(model, best, scratch, options)
-        while True:
-            is_proved = plan.run(clock, min(slice_end, clock.limit), max_steps)
-            bound, steps, engine = plan.bound, plan.steps, plan.engine
-            if is_proved:
-                break
-            clock.note(reduction.unit * best.value[0], reduction.unit * min(bound, best.value[0]))
-            if enough(clock.history[-1].objective, clock.history[-1].bound):
-                status = Status.INTERRUPTED
-                break
-            if clock.is_over or steps >= max_steps:
-                status = Status.TIME_LIMIT if clock.is_over else Status.ITERATION_LIMIT
-                break
-            slice_end = clock.seconds + max(SLICE, 0.25 * clock.seconds)
+        portfolio = make_portfolio(model, best, scratch, options)
+        status = _run(portfolio, reduction.unit, options, clock)
+        bound = portfolio.bound
     except KeyboardInterrupt:
-        status = Status.INTERRUPTED
+        bound = portfolio.bound if portfolio else 0.0
     except InconsistentBoundError:  # the incumbent stands, bounds are withdrawn but for losses >= 0
-        status, bound = Status.STALLED, 0.0
+        status = Status.STALLED
     alpha = polish(model, best, scratch)
     value = float(best.value[0])
-    return Outcome(best.w, float(best.b[0]), alpha, value, min(bound, value), status, steps, engine)
+    nodes, engine = (portfolio.work, portfolio.engine) if portfolio else (0, "psilearn")
+    return Outcome(best.w, float(best.b[0]), alpha, value, min(bound, value), status, nodes, engine)
 
 
-class Record:
+def _run(portfolio: Portfolio, unit: float, options: Options, clock: Clock) -> Status:
+    """Run slices, noting their bounds, until something ends the search; returns what."""
+    settings, value = portfolio.settings, portfolio.best.value
+    most = math.inf if options.max_iter is None else options.max_iter
+    until = settings.first_slice_seconds if math.isinf(most) else math.inf
+    while not portfolio.run(Budget(most - portfolio.work, clock, min(until, clock.limit))):
+        clock.note(unit * value[0], unit * min(portfolio.bound, value[0]))
+        if settings.enough(clock.history[-1].objective, clock.history[-1].bound):
+            return Status.INTERRUPTED
+        if clock.is_over or portfolio.work >= most:
+            return Status.TIME_LIMIT if clock.is_over else Status.ITERATION_LIMIT
+        until = clock.seconds + max(settings.slice_seconds, CONSTANTS.slice_growth * clock.seconds)
+    return Status.OPTIMAL
+
+
+class Progress:
     """How one search has fared: seconds spent and its bound after each turn, seconds ``before`` it began anew."""
 
     def __init__(self, before: float = 0.0) -> None:
@@ -111,140 +159,158 @@ class Record:
         self.spent.append(self.spent[-1] + max(seconds, 1e-6))
         self.bounds.append(bound)
 
-    def promise(self, goal: float) -> float:
-        """Seconds until the bound reaches the goal if it goes on to rise by the logarithm of time, as bounds do.
+    def expected_seconds(self, goal: float) -> float:
+        """Seconds until the bound reaches the goal if it goes on to rise by the logarithm of time.
 
         A search without a bound may not have had the time to begin, since kernels compile first: it may go on as long
         again.
         """
         if self.bounds[-1] <= 0.0:
             return self.spent[-1]
-        now, then = self.spent[-1], max(_MEMORY * self.spent[-1], min(self.spent[1], 0.5 * self.spent[-1]))
+        now = self.spent[-1]
+        then = max(CONSTANTS.memory * now, min(self.spent[1], 0.5 * now))
         rise = self.bounds[-1] - float(np.interp(then, self.spent, self.bounds))
         gain = rise / math.log2(now / then)  # per doubling of the time
         doublings = max(goal - self.bounds[-1], 0.0) / max(gain, 1e-9 * goal)
         return now * (2.0 ** min(doublings, 1000.0) - 1.0)
 
 
-class Plan:
+@dataclass(eq=False)
+class Member:
+    """A search of the portfolio, made when its first turn comes, with its record."""
+
+    make: Callable[[], Search]
+    engine: str = "psilearn"
+    progress: Progress = field(default_factory=Progress)
+    search: Search | None = None
+
+    @property
+    def is_able(self) -> bool:
+        """Whether another turn can help."""
+        return self.search is None or not self.search.is_stuck or self.search.is_outdated
+
+
+def make_portfolio(model: Model, best: Best, scratch: NodeWorkspace, options: Options) -> Portfolio:
+    """Collect the searches that suit the model. The tree knows the first incumbent; the others are made when needed."""
+    tree = Member(lambda: TreeSearch(model, best, scratch, options))
+    tree.search = tree.make()
+    members = [tree, Member(lambda: HittingSearch(model, best, scratch, options), "psilearn with HiGHS")]
+    if suits_violations(model):
+        members.insert(0, Member(lambda: ViolationSearch(model, best, options)))
+    use_lines = suits_lines(model) and options.max_iter is None
+    lines = Member(lambda: LineSearch(model, best, options)) if use_lines else None
+    local = LocalSearch(model, best, options.random_state)
+    return Portfolio(best, local, members, tree, lines, options.of(Settings))
+
+
+class Portfolio:
     """Whose turn it is, and the best bound of all.
 
     In the plane all dichotomies are enumerated, where the loss allows that and no three samples on one line matter.
     Otherwise the search over violated sets (where it suits the loss), the tree and the hitting sets each have a turn,
-    and from then on whoever promises to be done first; the others keep a small share of the time. The search over
-    violated sets begins anew when a better incumbent is known than at its root, since its bounds are built around the
-    incumbent, and it looks for incumbents and good bounds at the root longer when it begins again.
+    and from then on the one that is expected to be done first; the others keep a small share of the time. The search
+    over violated sets begins anew when a better incumbent is known than at its root, since its bounds are built around
+    the incumbent; more time goes to incumbents before that.
     """
 
-    def __init__(self, model: tree.Model, best: tree.Best, scratch: tree.Work, options: Options) -> None:
-        self.model, self.best, self.scratch, self.options = model, best, scratch, options
-        self.tree = TreeSearch(model, best, scratch, options)
-        self.walker = Walker(model, best, options.random_state)
-        self.lines = LineSearch(model, best, options) if suits_lines(model) and options.max_iter is None else None
-        self.hitting: HittingSearch | None = None
-        self.violations: ViolationSearch | None = None
-        self.turns: dict[Callable[[Clock, float], bool], Record]
-        self.turns = {self._run_tree: Record(), self._run_hitting: Record()}
-        if suits(model):
-            self.turns = {self._run_violations: Record()} | self.turns
-        self.bound, self.turn, self.steps, self.engine = 0.0, 0, 0, "psilearn"
-        self.walked, self.improved = 0.0, 0.0  # seconds for incumbents, and how many when the last was found
-
-    def run(self, clock: Clock, until: float, max_steps: float) -> bool:
-        """Give the next in turn its slice; whether the incumbent is proved."""
-        self.turn += 1
-        if self.lines is not None and not self.lines.has_resigned:
-            self.lines.run(clock, until)
-            if not self.lines.has_resigned:
-                return self._settle(self.lines, "psilearn")
-        if math.isfinite(max_steps):
-            if self.turn == 1:
-                self.walker.take(min(int(_STEPS * max_steps), _MOST_STEPS), clock)
-            self.tree.run(clock, until, max_steps)
-            return self._settle(self.tree, "psilearn")
-        search = self.next(clock.left)
-        if self._is_neglected(search):  # a long turn would take more than its share
-            until = min(until, clock.seconds + max(SLICE, _LEAST_SHARE * clock.seconds))
-        return search(clock, until)
-
-    def _is_neglected(self, search: Callable[[Clock, float], bool]) -> bool:
-        """Whether a search has had less than its least share of the time."""
-        return self.turns[search].total <= _LEAST_SHARE * sum(record.total for record in self.turns.values())
-
-    def next(self, left: float = math.inf) -> Callable[[Clock, float], bool]:
-        """Return the search that has had no turn or too little time, else the one with the best promise.
-
-        If nobody promises anything for the seconds that are left, those with the best bounds share them.
-        """
-        search, able = self.violations, dict(self.turns)
-        if search is not None and search.is_stuck and not search.is_outdated:
-            del able[self._run_violations]
-        for run in able:
-            if self._is_neglected(run):
-                return run
-        goal = float(self.best.value[0])
-        promise = {run: record.promise(goal) for run, record in able.items()}
-        if min(promise.values()) < _HOPELESS * left:
-            return min(promise, key=lambda run: promise[run])
-        best = max(record.bounds[-1] for record in able.values())
-        near = {run: record for run, record in able.items() if record.bounds[-1] >= _NEAR * best}
-        return min(near, key=lambda run: near[run].total)
+    def __init__(
+        self, best: Best, local: LocalSearch, members: list[Member], tree: Member, lines: Member | None = None,
+        settings: Settings | None = None,
+    ) -> None:  # fmt: skip
+        self.best, self.local, self.members, self.tree, self.lines = best, local, members, tree, lines
+        self.settings = settings or Settings()
+        self.bound, self.turn, self.engine = 0.0, 0, "psilearn"
+        self.seconds, self.improved_at = 0.0, 0.0  # spent on incumbents, and how many when the last was found
 
     @property
-    def _share(self) -> float:
-        """Part of a slice that goes to incumbents."""
-        share = _IF_FAR if self.turn > 2 and self.bound < _FAR * self.best.value[0] else _FOR_INCUMBENTS
-        return share * (_IN_VAIN if self.walked > max(2.0 * self.improved, _ROOT_SECONDS) else 1.0)
+    def work(self) -> int:
+        """Nodes, states and convex problems of all searches."""
+        members = self.members if self.lines is None else [self.lines, *self.members]
+        return sum(member.search.work for member in members if member.search is not None)
 
-    def _run_tree(self, clock: Clock, until: float) -> bool:
-        began, walked = clock.seconds, 0.0
-        if self.tree.steps == 0:
-            self.tree.run(clock, min(until, began + _EASY), math.inf)
-        if not self.tree.is_done:
-            walked = self._walk(clock, self._share * (until - clock.seconds))
-            self.tree.run(clock, until, math.inf)
-        self.turns[self._run_tree].note(min(clock.seconds, until) - began - walked, self.tree.bound)
-        return self._settle(self.tree, "psilearn")
+    def run(self, budget: Budget) -> bool:
+        """Give the next in turn its slice; whether the incumbent is proved."""
+        self.turn += 1
+        if self.lines is not None and self.lines.is_able:
+            is_proved = self._run_alone(self.lines, budget)
+            if self.lines.is_able:
+                return is_proved
+        if math.isfinite(budget.work):
+            if self.turn == 1:
+                steps = min(int(self.settings.steps_per_node * budget.work), CONSTANTS.most_steps)
+                self.local.run(Budget(steps, budget.clock, budget.clock.limit))
+            return self._run_alone(self.tree, budget)
+        member = self.next(budget.clock.left)
+        if self._is_neglected(member):  # a long turn would take more than its share
+            budget = budget.for_seconds(max(self.settings.slice_seconds, CONSTANTS.least_share * budget.clock.seconds))
+        return self._run_turn(member, budget)
 
-    def _run_hitting(self, clock: Clock, until: float) -> bool:
-        self.hitting = self.hitting or HittingSearch(self.model, self.best, self.scratch, self.options)
-        began = clock.seconds
-        walked = self._walk(clock, self._share * (until - began)) if self.hitting.steps else 0.0
-        self.hitting.run(clock, until, math.inf)
-        self.turns[self._run_hitting].note(min(clock.seconds, until) - began - walked, self.hitting.bound)
-        return self._settle(self.hitting, "psilearn with HiGHS")
+    def _run_alone(self, member: Member, budget: Budget) -> bool:
+        """Give a search the whole budget."""
+        member.search = member.search or member.make()
+        member.search.run(budget)
+        return self._is_proved_by(member)
 
-    def _run_violations(self, clock: Clock, until: float) -> bool:
-        began, walked, effort = clock.seconds, 0.0, self._share * (until - clock.seconds)
-        search = self.violations
-        if search is None:
-            search = ViolationSearch(self.model, self.best, self.options)
-            search.run(clock, min(until, clock.seconds + _EASY), math.inf)
+    def _is_neglected(self, member: Member) -> bool:
+        """Whether a search has had less than its least share of the time."""
+        return member.progress.total <= CONSTANTS.least_share * sum(other.progress.total for other in self.members)
+
+    def next(self, left: float = math.inf) -> Member:
+        """Return the search that has had no turn or too little time, else the one expected to be done first.
+
+        If none will be done in anything like the seconds that are left, those with the best bounds share them.
+        """
+        able = [member for member in self.members if member.is_able]
+        for member in able:
+            if self._is_neglected(member):
+                return member
+        goal = float(self.best.value[0])
+        expected = [member.progress.expected_seconds(goal) for member in able]
+        if min(expected) < CONSTANTS.hopeless * left:
+            return able[int(np.argmin(expected))]
+        best = max(member.progress.bounds[-1] for member in able)
+        near = [member for member in able if member.progress.bounds[-1] >= CONSTANTS.near * best]
+        return min(near, key=lambda member: member.progress.total)
+
+    def _run_turn(self, member: Member, budget: Budget) -> bool:
+        """Run a search for a slice, after a share of it went to incumbents; easy problems need none."""
+        clock, began, seconds = budget.clock, budget.clock.seconds, 0.0
+        search = member.search = member.search or member.make()
+        effort = self._incumbent_share * (budget.until - began)
+        if member.progress.total == 0.0:
+            search.run(budget.for_seconds(CONSTANTS.easy_seconds))
         elif search.is_outdated:
-            effort = max(effort, min(_ROOT_SECONDS, 0.05 * clock.limit))
-            until += 1.5 * effort
-        if not search.is_done:
-            walked = self._walk(clock, effort)
+            effort = max(effort, min(CONSTANTS.restart_seconds, CONSTANTS.restart_share * clock.limit))
+            budget = Budget(budget.work, clock, min(budget.until + 1.5 * effort, clock.limit))
+        if not search.done:
+            seconds = self._improve(clock, effort)
             if search.is_outdated:
-                search = search.begun_again()
-                self.turns[self._run_violations] = Record(self.turns[self._run_violations].total)
-            search.run(clock, min(until, clock.limit), math.inf)
-        self.violations = search
-        self.turns[self._run_violations].note(min(clock.seconds, until) - began - walked, search.bound)
-        return self._settle(search, "psilearn")
+                member.progress = Progress(member.progress.total)
+            search.run(budget)
+        member.progress.note(min(clock.seconds, budget.until) - began - seconds, search.bound)
+        return self._is_proved_by(member)
 
-    def _walk(self, clock: Clock, seconds: float) -> float:
+    @property
+    def _incumbent_share(self) -> float:
+        """Part of a slice that goes to incumbents."""
+        is_far = self.turn > 2 and self.bound < CONSTANTS.far * self.best.value[0]
+        in_vain = self.seconds > max(2.0 * self.improved_at, CONSTANTS.restart_seconds)
+        share = CONSTANTS.far_share if is_far else CONSTANTS.incumbent_share
+        return share * (CONSTANTS.vain_share if in_vain else 1.0)
+
+    def _improve(self, clock: Clock, seconds: float) -> float:
         """Look for incumbents; the seconds that took."""
         began, before = clock.seconds, float(self.best.value[0])
-        self.walker.run(clock, began + seconds)
-        self.walked += clock.seconds - began
+        self.local.run(Budget(clock=clock, until=began + seconds))
+        took = clock.seconds - began
+        self.seconds += took
         if self.best.value[0] < before:
-            self.improved = self.walked
-        return clock.seconds - began
+            self.improved_at = self.seconds
+        return took
 
-    def _settle(self, search: TreeSearch | HittingSearch | ViolationSearch | LineSearch, engine: str) -> bool:
-        if search.bound > self.bound:
-            self.bound, self.engine = search.bound, engine
-        searches = self.tree, self.hitting, self.violations, self.lines
-        self.steps = sum(other.steps for other in searches if other is not None)
-        return search.is_done
+    def _is_proved_by(self, member: Member) -> bool:
+        """Take over a search's bound if it is the best; whether it proves the incumbent."""
+        assert member.search is not None
+        if member.search.bound > self.bound:
+            self.bound, self.engine = member.search.bound, member.engine
+        return member.search.done

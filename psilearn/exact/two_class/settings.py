@@ -39,13 +39,17 @@ class Settings(SolverSettings):
         Bytes of open nodes.
     exclusive : bool or None
         Whether the search over violated sets branches exclusively; by default where the dimension is large.
+    first_slice_seconds, slice_seconds : float
+        Seconds of the first search before another is tried, and the shortest slice thereafter.
+    steps_per_node : float
+        Steps of the local search per node where nodes are limited.
     enough : callable (objective, bound) -> bool
         Asked after every slice of time; the search ends as interrupted when it says True.
     engine : "psilearn", "scip", "gurobi" or "highs"
-        Our own search, or a mixed-integer programme in an engine ("highs" for l1 penalties only; "gurobi" if it is
+        Our own search, or a mixed-integer program in an engine ("highs" for l1 penalties only; "gurobi" if it is
         installed).
     formulation : "tight" or "paper"
-        The programme an engine gets, see :mod:`.formulations`.
+        The program an engine gets, see :mod:`.formulations`.
     """
 
     incumbents: tuple[tuple[Array, Array], ...] = ()
@@ -55,6 +59,9 @@ class Settings(SolverSettings):
     svm: tuple[Array, Array] | None = None
     memory: float = 2e9
     exclusive: bool | None = None
+    first_slice_seconds: float = 1.0
+    slice_seconds: float = 0.5
+    steps_per_node: float = 0.25
     enough: Callable[[float, float], bool] = never_enough
     engine: str = "psilearn"
     formulation: str = "tight"

@@ -17,12 +17,14 @@ from ...core.losses import JUMP_TOLERANCE
 from ...core.problem import Problem
 from ...core.result import Certificate, Claim, Result, Status, relative_gap
 from ...core.solving import Clock, Options
+from ..sample_state_jit import FREE, IN, TOP
 from . import formulations, portfolio
-from .node.envelope_jit import FREE, IN, TOP
+from .incumbent import first_incumbent, polish
+from .incumbent_jit import alternate_from
+from .model import fit_svm, make_model, margin_bounds
+from .portfolio import Outcome
 from .reduction import Reduction, reduce
 from .settings import Settings
-from .tree import search as branch
-from .tree import tree_jit as tree
 
 #: An SVM margin this far above the threshold counts as above it (section 3.3).
 RESTRICTION_TOLERANCE = 1e-6
@@ -40,7 +42,19 @@ TAKES = Takes(
 def solve(problem: Problem, options: Options, start: Result | None = None) -> Result:
     """Minimise globally.
 
-    Options of this solver only are in :class:`Settings`.
+    Parameters
+    ----------
+    problem : Problem
+        Two classes, a truncated loss, a pure l2 or a pure l1 penalty.
+    options : Options
+        ``max_iter`` limits nodes; options of this solver only are in :class:`Settings`.
+    start : Result, optional
+        An earlier fit on the same samples, taken as a first incumbent.
+
+    Returns
+    -------
+    Result
+        The incumbent, and a proved lower bound on the optimum.
     """
     TAKES.check(problem)
     settings = options.of(Settings)
@@ -52,8 +66,8 @@ def solve(problem: Problem, options: Options, start: Result | None = None) -> Re
     scaled = [reduction.point(np.asarray(W), np.asarray(b)) for W, b in points]
     given = None
     if settings.restrict == "svm":
-        given, machine = _restriction(problem, reduction, settings)
-        scaled.append(machine)
+        given, svm = _restriction(problem, reduction, settings)
+        scaled.append(svm)
     if settings.engine == "psilearn":
         outcome = portfolio.search(reduction, problem.loss, options, clock, scaled, given)
     else:
@@ -68,39 +82,39 @@ def _by_engine(
     options: Options,
     points: list[tuple[NDArray[np.float64], float]],
     given: NDArray[np.int8] | None,
-) -> branch.Outcome:
+) -> Outcome:
     """Solve a formulation in SCIP or HiGHS, then refit the continuous part with the regions fixed."""
-    model = branch.make_model(reduction, problem.loss, given)
-    best, scratch = branch.first_incumbent(model, points)
+    model = make_model(reduction, problem.loss, given)
+    best, scratch = first_incumbent(model, points)
     if settings.formulation == "paper":
         program = formulations.paper_program(reduction, problem.loss, forced=None if given is None else given == TOP)
     elif given is not None:
         raise ValueError("A restricted problem takes formulation='paper' or the engine 'psilearn'.")
     else:
-        program = formulations.tight_program(reduction, problem.loss, branch.margin_bounds(model, best.value[0])[0])
+        program = formulations.tight_program(reduction, problem.loss, margin_bounds(model, best.value[0])[0])
     answer = program.solve(settings.engine, options.time_limit, options.gap_tol)
     v, b = program.point(answer)
     margins = model.a @ v + model.y * b + JUMP_TOLERANCE  # an engine's point may lie that far below the jump
     scratch.alpha[:] = 0.0
-    tree.local_search(model, best, scratch, margins)
-    alpha = branch.polish(model, best, scratch)
+    alternate_from(model, best, scratch, margins)
+    alpha = polish(model, best, scratch)
     bound = min(answer.bound + program.constant, float(best.value[0]))
     status = Status.OPTIMAL if answer.is_optimal else Status.TIME_LIMIT
     value = float(best.value[0])
-    return branch.Outcome(best.w, float(best.b[0]), alpha, value, bound, status, answer.iterations, settings.engine)
+    return Outcome(best.w, float(best.b[0]), alpha, value, bound, status, answer.iterations, settings.engine)
 
 
 def _restriction(
     problem: Problem, reduction: Reduction, settings: Settings
 ) -> tuple[NDArray[np.int8], tuple[NDArray[np.float64], float]]:
-    """States that the support vector machine imposes, and that machine itself (it obeys them)."""
-    model = branch.make_model(reduction, problem.loss)
+    """States that the support vector machine (SVM) imposes, and the SVM itself (it obeys them)."""
+    model = make_model(reduction, problem.loss)
     if settings.svm is not None:
         W, b = settings.svm
         v, intercept = reduction.point(np.asarray(W), np.asarray(b))
         margins = model.a @ v + model.y * intercept
     else:
-        v, intercept, margins = branch.svm(model)
+        v, intercept, margins = fit_svm(model, model.cost)
     threshold = settings.restrict_threshold + RESTRICTION_TOLERANCE
     given = np.where(margins > threshold, TOP, FREE).astype(np.int8)
     if settings.restrict_further is not None:
@@ -111,7 +125,7 @@ def _restriction(
 def make_result(
     problem: Problem,
     reduction: Reduction,
-    outcome: branch.Outcome,
+    outcome: Outcome,
     options: Options,
     clock: Clock,
     given: NDArray[np.int8] | None = None,
@@ -124,7 +138,7 @@ def make_result(
     status = outcome.status
     if status is Status.OPTIMAL and relative_gap(objective, bound) > options.gap_tol:
         status = Status.STALLED
-    note = "search tree of dual feasible bounds" if outcome.engine.startswith("psilearn") else "mixed-integer programme"
+    note = "search tree of dual feasible bounds" if outcome.engine.startswith("psilearn") else "mixed-integer program"
     if not np.any(W):
         note += "; the optimum is a constant function"
     claim, extra = Claim.GLOBAL, {"nodes": float(outcome.nodes)}

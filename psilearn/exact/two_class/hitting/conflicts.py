@@ -10,47 +10,45 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....core.solving import Clock
-from ..node.envelope_jit import FREE, GONE, IN
-from ..tree import tree_jit as tree
-from ..tree.search import make_work
-from ..violations.lifted_jit import make_spot
-from ..violations.search import make_lifted, suits
+from ...sample_state_jit import FREE, GONE, IN
+from ..incumbent_jit import Best, alternate_from
+from ..model import make_workspace
+from ..node.node_jit import Model, NodeWorkspace, solve_node
+from ..violations.lifted_jit import make_iterate
+from ..violations.search import make_lifted, suits_violations
+from .constants import CONSTANTS
 from .separation_jit import light_conflicts
 
 Array = NDArray[np.float64]
 Members = NDArray[np.intp]
 
-#: Roundings of a fractional solution that are searched for conflicts.
-_LEVELS = (0.999, 0.5, 0.1)
-#: Solutions of the lifted problem per try, what is added to all weights, and to those of samples already in a conflict.
-_ROUNDS, _FLOOR, _USED = 3, 0.05, 0.3
-#: A conflict is worth adding if it is violated by this much.
-VIOLATED = 1e-4
-
 
 class Conflicts:
     """Finds minimal conflicts of one model."""
 
-    def __init__(self, model: tree.Model, best: tree.Best, scratch: tree.Work, random_state: int = 0) -> None:
+    def __init__(self, model: Model, best: Best, scratch: NodeWorkspace, random_state: int = 0) -> None:
         self.model, self.best, self.scratch = model, best, scratch
-        self.work, self.rng = make_work(model), np.random.default_rng(random_state)
-        self.are_weighed = suits(model)  # whether light conflicts can be asked for
+        self.node, self.rng = make_workspace(model), np.random.default_rng(random_state)
+        self.are_weighed = suits_violations(model)  # whether light conflicts can be asked for
         n, d = model.a.shape
         if self.are_weighed:
-            self.lifted, self.spot = make_lifted(model, np.ones(n), 1.0), make_spot(n + 1, d + 2)
-            self.found = np.zeros((_ROUNDS, d + 2), np.int64), np.zeros(_ROUNDS, np.int64)
+            self.lifted, self.iterate = make_lifted(model, np.ones(n), 1.0), make_iterate(n + 1, d + 2)
+            self.found = (
+                np.zeros((CONSTANTS.lifted_rounds, d + 2), np.int64),
+                np.zeros(CONSTANTS.lifted_rounds, np.int64),
+            )
 
     def value(self, state: NDArray[np.int8], cutoff: float) -> float:
-        """Dual bound on conv of the samples that are IN, at least the cutoff if it reaches it."""
-        model, work = self.model, self.work
-        work.state[:] = np.where(model.given == FREE, state, model.given)
-        left_out = model.cap * float(model.cost[work.state == GONE].sum())
-        value, _ = tree.solve_node(model, work, cutoff + left_out)
+        """Dual bound on conv of the samples that are IN (the others are GONE), not raised beyond the cutoff."""
+        model, node = self.model, self.node
+        node.state[:] = np.where(model.given == FREE, state, model.given)
+        left_out = model.cap * float(model.cost[node.state == GONE].sum())
+        value, _ = solve_node(model, node, cutoff + left_out)
         return value - left_out
 
     def support(self) -> Members:
         """Samples that prove the last value."""
-        return np.flatnonzero((self.work.alpha > 0.0) & (self.work.state == IN) & (self.model.given == FREE))
+        return np.flatnonzero((self.node.alpha > 0.0) & (self.node.state == IN) & (self.model.given == FREE))
 
     def minimal(self, members: Members, cutoff: float, clock: Clock) -> Members:
         """Delete members, the first ones first, while the rest is still a conflict."""
@@ -73,15 +71,15 @@ class Conflicts:
         state = np.where(out, GONE, IN).astype(np.int8)
         while not clock.is_over:
             value = self.value(state, cutoff)
-            work = self.work
+            node = self.node
             if value < cutoff:
-                self.scratch.alpha[:] = work.alpha
-                tree.local_search(self.model, self.best, self.scratch, work.u)
+                self.scratch.alpha[:] = node.alpha
+                alternate_from(self.model, self.best, self.scratch, node.u)
                 break
             members = self.support()
             if members.size == 0:
                 break
-            conflict = self.minimal(members[np.argsort(work.alpha[members], kind="stable")], cutoff, clock)
+            conflict = self.minimal(members[np.argsort(node.alpha[members], kind="stable")], cutoff, clock)
             found.append(conflict)
             state[conflict] = GONE
         return found
@@ -91,26 +89,28 @@ class Conflicts:
         if self.are_weighed:
             found = self._light(z, cutoff, tries, clock)
         else:
-            found = [conflict for level in _LEVELS for conflict in self.disjoint(z > level, cutoff, clock)]
-        return [conflict for conflict in found if z[conflict].sum() < 1.0 - VIOLATED]
+            found = [conflict for level in CONSTANTS.levels for conflict in self.disjoint(z > level, cutoff, clock)]
+        return [conflict for conflict in found if z[conflict].sum() < 1.0 - CONSTANTS.violated]
 
     def _light(self, z: Array, cutoff: float, tries: int, clock: Clock) -> list[Members]:
         """Conflicts of small weight z, each made minimal by deleting the heaviest members first."""
         free = self.model.given == FREE
         (members, sizes), n = self.found, z.size
-        lifted = self.lifted._replace(price=self.lifted.price * cutoff)
+        lifted = self.lifted._replace(elastic_cost=self.lifted.elastic_cost * cutoff)
         used, alpha, w = np.zeros(n), np.zeros(n), np.zeros(self.model.a.shape[1])
         found: dict[tuple[int, ...], Members] = {}
         for _ in range(tries):
             if clock.is_over:
                 break
-            weight = np.where(free, np.clip(z, 0.0, 1.0) + used, 0.0) + _FLOOR * (1.0 + self.rng.random(n))
-            light_conflicts(lifted, self.spot, weight, cutoff, alpha, w, members, sizes)
+            weight = np.where(free, np.clip(z, 0.0, 1.0) + used, 0.0) + CONSTANTS.base_weight * (
+                1.0 + self.rng.random(n)
+            )
+            light_conflicts(lifted, self.iterate, weight, cutoff, alpha, w, members, sizes)
             for row, size in zip(members, sizes):
                 conflict = row[:size][free[row[:size]]]
-                if conflict.size == 0 or z[conflict].sum() >= 1.0 - VIOLATED:
+                if conflict.size == 0 or z[conflict].sum() >= 1.0 - CONSTANTS.violated:
                     continue
                 conflict = self.minimal(conflict[np.argsort(-z[conflict], kind="stable")], cutoff, clock)
                 found[tuple(conflict)] = conflict
-                used[conflict] += _USED
+                used[conflict] += CONSTANTS.used_weight
         return list(found.values())

@@ -22,37 +22,27 @@ import heapq
 import math
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from ....core.solving import Clock, Options
-from ....engines.highs import HighsSession
-from ..node.envelope_jit import FREE, GONE, IN
-from ..tree import tree_jit as tree
-from ..tree.search import InconsistentBoundError
-from .conflicts import VIOLATED, Conflicts
+from ...envelope_jit import FEASIBLE
+from ...sample_state_jit import FREE, GONE, IN, SampleState
+from ...search import Budget, InconsistentBoundError
+from ..incumbent_jit import ROUNDING, Best
+from ..node.node_jit import Model, NodeWorkspace
+from .conflicts import Conflicts
+from .constants import CONSTANTS
+from .master import Fates, Master
 
 Array = NDArray[np.float64]
-Fates = NDArray[np.int8]
-
-KEPT, OUT, UNDECIDED = 0, 1, 2
-#: Tries to find conflicts of a fractional solution: in the tree, at first at the root, and at most.
-_TRIES, _FIRST_TRIES, _MOST_TRIES = 3, 6, 48
-#: Rounds of conflicts in a node of the tree, and the least rise of its bound (in prices) that makes another one pay.
-_ROUNDS, _RISE = 4, 0.01
-#: Variables tried before branching, branchings on one that make it known, and simplex iterations of a try.
-_TRIED, _KNOWN, _TRIAL = 8, 4, 50
-#: Relaxations for which a row may be slack before it leaves the programme, and rows that do not make that worth while.
-_IDLE, _FEW = 30, 300
-_INTEGRAL, _ROUNDED, _NO_LIMIT = 1e-6, 1e-12, 2**31 - 1
-#: Part of the tolerance that is used; the rest is for incumbents that are better by less than that.
-_TOLERATED = 0.9
 
 
 class HittingSearch:
-    """The search by implicit hitting sets, to be run in slices of time."""
+    """The search by implicit hitting sets. Work is counted in nodes of the master problem."""
 
-    def __init__(self, model: tree.Model, best: tree.Best, scratch: tree.Work, options: Options) -> None:
+    is_stuck = is_outdated = False
+
+    def __init__(self, model: Model, best: Best, scratch: NodeWorkspace, options: Options) -> None:
         self.best, self.options, self.model = best, options, model
         self.conflicts = Conflicts(model, best, scratch, options.random_state)
         self.price = model.cap * model.cost
@@ -60,46 +50,46 @@ class HittingSearch:
         self.cost = self.price / self.unit
         self.is_whole = bool(np.allclose(self.cost, 1.0, rtol=1e-12))
         self.master = Master(self.cost)
-        fates = np.where(model.given == FREE, UNDECIDED, KEPT).astype(np.int8)
+        fates = np.where(model.given == FREE, FREE, IN).astype(np.int8)
         self.open: list[tuple[float, int, Fates]] = [(0.0, 0, fates)]  # bound in prices, number, fates
-        self.gains, self.counts = np.zeros((2, self.price.size)), np.zeros((2, self.price.size))
-        self.bound, self.steps = 0.0, 0
+        self.history = {fate: (np.zeros(self.price.size), np.zeros(self.price.size)) for fate in (IN, GONE)}
+        self.bound, self.work = 0.0, 0
         self.goal, self.least = math.inf, math.inf  # the least solution where everything is decided
 
     @property
-    def is_done(self) -> bool:
+    def done(self) -> bool:
         """Whether the incumbent is proved to the tolerance asked for."""
         return self.bound >= self.goal
 
     def _set_goal(self) -> None:
         """Look for solutions below the incumbent value, less the tolerance and an allowance for rounding, from now on.
 
-        Where leaving out is dear, the tolerance is on what else the incumbent costs.
+        Where leaving out is expensive, the tolerance is on what else the incumbent costs.
         """
         value = float(self.best.value[0])
-        out = self.best.u < self.model.t - tree.FEASIBLE
+        out = self.best.u < self.model.t - FEASIBLE
         rest = max(0.0, value - float(self.price[out].sum()))
-        self.goal = min(self.goal, value - _TOLERATED * self.options.gap_tol * rest - tree.ROUNDING * value)
+        self.goal = min(self.goal, value - CONSTANTS.used_tolerance * self.options.gap_tol * rest - ROUNDING * value)
 
     @property
     def cutoff(self) -> float:
         """Penalty that no solution better than the goal has."""
         return self.goal - self.bound
 
-    def run(self, clock: Clock, until: float, max_steps: float) -> None:
-        """Search until done, or until the clock shows ``until`` seconds, or ``max_steps`` nodes are spent."""
-        inner = Clock(until)
-        inner.start = clock.start
+    def run(self, budget: Budget) -> None:
+        """Search until done, or until the budget is spent."""
+        clock, end = Clock(budget.until), self.work + budget.work
+        clock.start = budget.clock.start
         self._set_goal()
-        while not self.is_done and not inner.is_over and self.steps < max_steps:
-            self.steps += 1
+        while not self.done and not clock.is_over and self.work < end:
+            self.work += 1
             value, _, fates = heapq.heappop(self.open)
-            value, z = self._solve(value, fates, inner)
+            value, z = self._solve(value, fates, clock)
             self._set_goal()
             if self._in_full(value) < self.goal:
                 if z is None:
                     self._put(value, fates)
-                elif np.any(fates == UNDECIDED):
+                elif np.any(fates == FREE):
                     self._branch(value, fates, z)
                 else:
                     self.least = min(self.least, self._in_full(value) + self._penalty(fates))
@@ -112,20 +102,21 @@ class HittingSearch:
         """Bound that a value of the master proves."""
         if math.isinf(value):
             return value
-        return self.unit * (math.ceil(value - _INTEGRAL) if self.is_whole else value * (1.0 - _ROUNDED))
+        return self.unit * (
+            math.ceil(value - CONSTANTS.integral) if self.is_whole else value * (1.0 - CONSTANTS.rounding)
+        )
 
     def _penalty(self, fates: Fates) -> float:
-        """Bound on the penalty of those who keep just these."""
-        state = np.where(fates == OUT, GONE, IN).astype(np.int8)
-        return self.conflicts.value(state, 2.0 * float(self.best.value[0]))
+        """Bound on the penalty of solutions that keep just these."""
+        return self.conflicts.value(fates, 2.0 * float(self.best.value[0]))
 
     def _put(self, value: float, fates: Fates) -> None:
-        heapq.heappush(self.open, (value, self.steps + len(self.open), fates))
+        heapq.heappush(self.open, (value, self.work + len(self.open), fates))
 
     def _solve(self, value: float, fates: Fates, clock: Clock) -> tuple[float, Array | None]:
         """Bound a node, adding conflicts; also its fractional solution, None if it can't be split for want of time."""
-        is_root, rounds = self.steps == 1, 0
-        tries = _FIRST_TRIES if is_root else _TRIES
+        is_root, rounds = self.work == 1, 0
+        tries = CONSTANTS.first_tries if is_root else CONSTANTS.tries
         while not clock.is_over:
             rounds += 1
             if self.master.is_impossible(fates):
@@ -136,9 +127,9 @@ class HittingSearch:
             if z is None or self._in_full(value) >= self.goal:
                 return value, z
             if self.master.recall(z) or self._separate(z, tries, clock):
-                if is_root or rounds < _ROUNDS or value > before + _RISE:
+                if is_root or rounds < CONSTANTS.rounds or value > before + CONSTANTS.rise:
                     continue
-            elif is_root and self.conflicts.are_weighed and tries < _MOST_TRIES:
+            elif is_root and self.conflicts.are_weighed and tries < CONSTANTS.most_tries:
                 tries *= 2
                 continue
             return value, z
@@ -147,123 +138,56 @@ class HittingSearch:
     def _separate(self, z: Array, tries: int, clock: Clock) -> bool:
         """Add conflicts that z violates; whether there are any."""
         found = self.conflicts.violated(z, self.cutoff, tries, clock)
-        if not found and np.all(np.minimum(z, 1.0 - z) < _INTEGRAL):
+        if not found and np.all(np.minimum(z, 1.0 - z) < CONSTANTS.integral):
             found = self.conflicts.disjoint(z > 0.5, self.cutoff, clock)
         self.master.add(found)
         return bool(found)
 
     def _branch(self, value: float, fates: Fates, z: Array) -> None:
-        """Split a node at the variable that promises the largest rise of both bounds."""
-        free = np.flatnonzero(fates == UNDECIDED)
+        """Split a node at the variable that promises the largest rise of both bounds (reliability branching)."""
+        free = np.flatnonzero(fates == FREE)
         inside = np.minimum(z[free], 1.0 - z[free])
-        if not np.any(inside > _INTEGRAL):  # kept samples of an incumbent that rounding keeps from being a conflict
-            inside = self.conflicts.work.alpha[free] + np.finfo(float).tiny
-        seen = self.counts.sum()
-        mean = self.gains.sum() / seen if seen else 1.0
-        gain = np.where(self.counts > 0, self.gains / np.maximum(self.counts, 1), mean)[:, free]
-        score = np.maximum(gain[KEPT] * z[free], 1e-6) * np.maximum(gain[OUT] * (1.0 - z[free]), 1e-6)
-        order = np.argsort(np.where(inside > _INTEGRAL, -score, math.inf), kind="stable")[:_TRIED]
-        best, most = (int(free[order[0]]), (value, value)), -1.0
-        for k in order:
-            j = int(free[k])
-            if inside[k] <= _INTEGRAL:
+        if not np.any(inside > CONSTANTS.integral):  # an incumbent's samples that rounding keeps from being a conflict
+            inside = self.conflicts.node.alpha[free] + np.finfo(float).tiny
+        away = {IN: z, GONE: 1.0 - z}  # how far the variable moves
+        rises = {fate: self._mean_gain(fate)[free] * away[fate][free] for fate in (IN, GONE)}
+        score = np.maximum(rises[IN], 1e-6) * np.maximum(rises[GONE], 1e-6)
+        order = np.argsort(np.where(inside > CONSTANTS.integral, -score, math.inf), kind="stable")
+        chosen, bounds, most = int(free[order[0]]), (value, value), -1.0
+        for k in order[: CONSTANTS.trial_variables]:
+            if inside[k] <= CONSTANTS.integral:
                 break
-            rises = gain[KEPT][k] * z[j], gain[OUT][k] * (1.0 - z[j])
-            bounds = value, value
-            if self.counts[:, j].min() < _KNOWN:
-                bounds = self._try(value, fates, z, j)
-                rises = bounds[KEPT] - value, bounds[OUT] - value
-            quality = max(rises[0], 1e-6) * max(rises[1], 1e-6)
+            j, tried = int(free[k]), (value, value)
+            promise = rises[IN][k], rises[GONE][k]
+            if min(counts[j] for _, counts in self.history.values()) < CONSTANTS.known_after:
+                tried = self._try(value, fates, away, j)
+                promise = tried[0] - value, tried[1] - value
+            quality = max(promise[0], 1e-6) * max(promise[1], 1e-6)
             if quality > most:
-                best, most = (j, bounds), quality
-        j, bounds = best
-        for fate in (KEPT, OUT):
+                chosen, bounds, most = j, tried, quality
+        for fate, bound in zip((IN, GONE), bounds):
             child = fates.copy()
-            child[j] = fate
-            self._put(max(value, bounds[fate]), child)
+            child[chosen] = fate
+            self._put(max(value, bound), child)
 
-    def _try(self, value: float, fates: Fates, z: Array, j: int) -> tuple[float, float]:
+    def _mean_gain(self, fate: SampleState) -> Array:
+        """Mean rise of the bound per unit that a variable moved, by trials; the mean of all where there was none."""
+        gains, counts = self.history[fate]
+        seen = sum(float(c.sum()) for _, c in self.history.values())
+        mean = sum(float(g.sum()) for g, _ in self.history.values()) / seen if seen else 1.0
+        return np.where(counts > 0, gains / np.maximum(counts, 1), mean)
+
+    def _try(self, value: float, fates: Fates, away: dict[SampleState, Array], j: int) -> tuple[float, float]:
         """Bounds of both children for one variable, by a few simplex iterations."""
         bounds = []
-        for fate, way in ((KEPT, z[j]), (OUT, 1.0 - z[j])):
+        for fate, (gains, counts) in self.history.items():
             fates[j] = fate
-            bound = math.inf if self.master.is_impossible(fates) else self.master.solve(fates, math.inf, _TRIAL)[0]
+            bound = math.inf
+            if not self.master.is_impossible(fates):
+                bound = self.master.solve(fates, math.inf, CONSTANTS.trial_iterations)[0]
             bounds.append(max(bound, value))
             if math.isfinite(bound):
-                self.gains[fate, j] += (bounds[-1] - value) / max(way, _INTEGRAL)
-                self.counts[fate, j] += 1
-        fates[j] = UNDECIDED
-        return bounds[KEPT], bounds[OUT]
-
-
-class Master:
-    """The linear relaxation of the covering problem, with those of the known conflicts that matter."""
-
-    def __init__(self, cost: Array) -> None:
-        self.cost, self.session = cost, HighsSession()
-        self.session.add_columns(cost, 0.0, 1.0)
-        self.fates = np.full(cost.size, UNDECIDED, np.int8)
-        self.known = sp.csr_matrix((0, cost.size))
-        self.rows = np.zeros(0, np.intp)  # which of the known are rows of the programme, in its order
-        self.idle = np.zeros(0, np.intp)
-
-    def add(self, conflicts: list[NDArray[np.intp]]) -> None:
-        """Add conflicts as rows."""
-        if not conflicts:
-            return
-        ends = np.cumsum([0, *(conflict.size for conflict in conflicts)])
-        entries = np.ones(ends[-1]), np.concatenate(conflicts), ends
-        first = self.known.shape[0]
-        self.known = sp.vstack([self.known, sp.csr_matrix(entries, shape=(len(conflicts), self.cost.size))], "csr")
-        self._take(np.arange(first, self.known.shape[0]))
-
-    def _take(self, which: NDArray[np.intp]) -> None:
-        if which.size:
-            self.session.add_rows(self.known[which], 1.0, math.inf)
-            self.rows = np.concatenate([self.rows, which])
-            self.idle = np.concatenate([self.idle, np.zeros(which.size, np.intp)])
-
-    def recall(self, z: Array) -> bool:
-        """Take known conflicts that z violates back; whether there are any."""
-        cover = self.known @ z
-        cover[self.rows] = 1.0
-        which = np.flatnonzero(cover < 1.0 - VIOLATED)
-        self._take(which)
-        return bool(which.size)
-
-    def is_impossible(self, fates: Fates) -> bool:
-        """Whether some conflict is kept altogether."""
-        return bool(np.any(self.known @ (fates != KEPT).astype(np.float64) == 0.0))
-
-    def solve(self, fates: Fates, seconds: float, iterations: int | None = None) -> tuple[float, Array | None]:
-        """Proved lower bound, and the solution if it was reached in time and not only tried for."""
-        changed = np.flatnonzero(fates != self.fates)
-        if changed.size:
-            now = fates[changed]
-            self.session.change_column_bounds(changed, np.where(now == OUT, 1.0, 0.0), np.where(now == KEPT, 0.0, 1.0))
-            self.fates[:] = fates
-        self.session.set(simplex_iteration_limit=_NO_LIMIT if iterations is None else iterations)
-        answer = self.session.solve(max(seconds, 0.01))
-        bound = self._dual_bound(answer.row_dual)
-        if not answer.is_optimal or iterations is not None:
-            return bound, None
-        self._age(answer.x)
-        return bound, np.clip(answer.x, 0.0, 1.0)
-
-    def _dual_bound(self, dual: Array) -> float:
-        """Bound from the multipliers of the rows, whatever they are."""
-        spread = np.zeros(self.known.shape[0])
-        if dual.size == self.rows.size:
-            spread[self.rows] = np.maximum(dual, 0.0)
-        reduced = self.cost - spread @ self.known
-        least = np.where(self.fates == OUT, reduced, np.where(self.fates == KEPT, 0.0, np.minimum(reduced, 0.0)))
-        return float(spread.sum() + least.sum())
-
-    def _age(self, z: Array) -> None:
-        """Drop rows that have been slack for long."""
-        slack = (self.known @ z)[self.rows] > 1.0 + VIOLATED
-        self.idle = np.where(slack, self.idle + 1, 0)
-        gone = self.idle > _IDLE
-        if np.count_nonzero(gone) > _FEW:
-            self.session.delete_rows(np.flatnonzero(gone))
-            self.rows, self.idle = self.rows[~gone], self.idle[~gone]
+                gains[j] += (bounds[-1] - value) / max(away[fate][j], CONSTANTS.integral)
+                counts[j] += 1
+        fates[j] = FREE
+        return bounds[0], bounds[1]

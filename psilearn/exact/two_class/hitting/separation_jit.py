@@ -1,6 +1,7 @@
 """Light conflicts: sets of samples with a large hard-margin penalty and small weight, by the lifted problem.
 
-With ease v_i the multipliers of the lifted problem (:mod:`psilearn.exact.two_class.violations.lifted_jit`) maximise
+With weights v_i of the elastic variable the multipliers of the lifted problem
+(:mod:`psilearn.exact.two_class.violations.lifted_jit`) maximise
 
     t sum_i alpha_i - 1/2 ||sum_i alpha_i a_i||^2     subject to   sum_i v_i alpha_i <= M,  sum_i y_i alpha_i = 0.
 
@@ -12,45 +13,42 @@ problem is solved again with v_i / (alpha_i + something), whose sum over alpha n
 from __future__ import annotations
 
 from ....core._jit import kernel
-from ..violations.lifted_jit import WATCHED, descend, lift, proved_value
+from ..node.active_set_jit import clear
+from ..violations.lifted_jit import descend, lift, proved_value, reset
 
-#: What is added to multipliers, as part of the largest one.
+#: What is added to multipliers, as part of the largest one, so that samples without one can enter.
 _COUNTED_FROM = 0.05
 
 
 @kernel
-def light_conflicts(lifted, spot, weight, cutoff, alpha, w, members, sizes):
+def light_conflicts(lifted, iterate, weight, cutoff, alpha, w, members, sizes):
     """Write conflicts with small weight into the rows of ``members``, at most one per row, and their ``sizes``.
 
     A conflict is a set S with conv(S) >= ``cutoff``, proved by a dual feasible point. ``lifted`` has v = 1 and M for
     values up to the cutoff; ``weight`` > 0. Size 0 means that this round found none; a round begins where the last one
     ended.
     """
-    n, width = weight.size, spot.x.size
-    for i in range(n + 1):
-        spot.role[i] = WATCHED
-        spot.sign[i] = 1.0
-        spot.ease[i] = 1.0
-        if i < n:
-            alpha[i] = 1.0
+    n, width = weight.size, iterate.x.size
+    reset(iterate)
+    for i in range(n):
+        alpha[i] = 1.0
     for c in range(sizes.size):
         sizes[c] = 0
     for c in range(sizes.size):
         most = 0.0
         for i in range(n):
-            spot.ease[i] = weight[i] / (alpha[i] + _COUNTED_FROM)
-            most = max(most, spot.ease[i])
+            iterate.elasticity[i] = weight[i] / (alpha[i] + _COUNTED_FROM)
+            most = max(most, iterate.elasticity[i])
             alpha[i] = 0.0
         for i in range(n):
-            spot.ease[i] /= most
-        lift(lifted, spot)
-        if not descend(lifted, spot, 100 * width):
-            for f in range(width):
-                spot.x[f] = 0.0
+            iterate.elasticity[i] /= most
+        lift(lifted, iterate)
+        if not descend(lifted, iterate, 100 * width):
+            clear(iterate.x)
             return
-        is_conflict, most = proved_value(lifted, spot, w) >= cutoff, 0.0
-        for k in range(spot.size[0]):
-            i, share = spot.members[k], spot.multiplier[k]
+        is_conflict, most = proved_value(lifted, iterate, w) >= cutoff, 0.0
+        for k in range(iterate.size[0]):
+            i, share = iterate.members[k], iterate.multiplier[k]
             if i < n and share > 0.0:
                 alpha[i] = share
                 most = max(most, share)

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from ....core._jit import inner
 
+#: Part of its squared length by which a row must leave the members' span to be independent of them.
 DEPENDENT = 1e-11
 
 

@@ -26,12 +26,12 @@ from .active_set_jit import (
     room,
     solve_chol,
 )
-from .envelope_jit import dual_gain, slope_above, slope_below
+from .pieces_jit import dual_gain, slope_above, slope_below
 
 SOLVED, CUT_OFF, STALLED = 0, 1, 2
 #: A margin this close to where it should be is there (data are scaled to unit size).
 MARGIN_TOLERANCE = 1e-9
-#: A margin this close to the slope of a piece is held there by whoever lies inside the piece.
+#: A margin this close to the slope of a piece is held there by a multiplier inside the piece.
 _AT_SLOPE = 1e-6
 #: Part of the size of all multipliers by which rounding may leave them unbalanced.
 BALANCED = 1e-12
@@ -49,17 +49,14 @@ def _margins(a, y, w, b, u):
 
 @inner
 def _anchor(i, s, a, y, alpha, w, b, terms, basis):
-    """Make the best partner of i the only member and set b by it; False if nobody can move along with i."""
+    """Make the best partner of i the only member and set b by it; False if none can move along with i."""
     n = alpha.size
     best, partner, piece = -np.inf, n, n
     for j in range(n):
         if j == i:
             continue
         up = s * y[i] * y[j] < 0.0
-        if up:
-            k = slope_above(j, alpha[j], terms.tau, terms.vert, terms.number)
-        else:
-            k = slope_below(j, alpha[j], terms.tau, terms.vert, terms.number)
+        k = slope_above(j, alpha[j], terms) if up else slope_below(j, alpha[j], terms)
         if k < 0 or k >= terms.number[j] or not terms.vert[j, k] <= alpha[j] <= terms.vert[j, k + 1]:
             continue
         intercept = y[j] * (terms.tau[j, k] - dot(a[j], w))
@@ -101,10 +98,7 @@ def _drive(i, s, goal, tolerance, rise_wanted, a, y, alpha, w, b, terms, basis):
     forced = np.isfinite(goal)
     gain = 0.0
     for _ in range(50 * (w.size + 2)):
-        if s > 0:
-            k = slope_above(i, alpha[i], terms.tau, terms.vert, terms.number)
-        else:
-            k = slope_below(i, alpha[i], terms.tau, terms.vert, terms.number)
+        k = slope_above(i, alpha[i], terms) if s > 0 else slope_below(i, alpha[i], terms)
         inside = 0 <= k < terms.number[i]
         if not forced and not inside:
             return SOLVED, gain
@@ -212,14 +206,14 @@ def dual_value(a, y, alpha, w, terms, basis):
         if not terms.vert[i, 0] <= alpha[i] <= terms.vert[i, terms.number[i]]:
             return -np.inf
         if alpha[i] != 0.0:
-            total += dual_gain(i, alpha[i], terms.tau, terms.vert, terms.number)
+            total += dual_gain(i, alpha[i], terms)
             size += abs(alpha[i])
     return total - 0.5 * dot(w, w) if abs(off) <= BALANCED * size else -np.inf
 
 
 @inner
 def _load(a, y, alpha, w, b, u, terms, basis, to_follow):
-    """Rebuild w and the members from alpha: who lies inside a piece with its margin at (about) that piece's tau.
+    """Rebuild w and the members from alpha: those inside a piece with its margin at (about) that piece's tau.
 
     All others belong on the vertex between the pieces above and below their margin. Where the terms have changed since
     alpha was found, they go there at once if ``to_follow``, which saves most pivots of a node (23 -> 8).
@@ -252,7 +246,7 @@ def _load(a, y, alpha, w, b, u, terms, basis, to_follow):
 
 @inner
 def _follow(a, y, alpha, w, b, goal, terms, basis):
-    """Move all multipliers to their goals, members following so that their margins stay; whoever is blocked leaves.
+    """Move all multipliers to their goals, members following so that their margins stay; one that is blocked leaves.
 
     Stops where no member is left.
     """
@@ -292,7 +286,7 @@ def _follow(a, y, alpha, w, b, goal, terms, basis):
 
 @inner
 def _most_violated(a, y, alpha, w, b, u, terms, basis):
-    """Margins of all samples, and (sample, direction, goal, drift, tolerance): who should move next, n if nobody.
+    """Margins of all samples, and (sample, direction, goal, drift, tolerance): which should move next, n if none.
 
     A multiplier outside its range comes first and must reach the goal, the end of the range; else goal is infinite.
     """
@@ -316,10 +310,10 @@ def _most_violated(a, y, alpha, w, b, u, terms, basis):
         if r >= 0:
             drift = max(drift, abs(u[i] - terms.tau[i, basis.piece[r]]))
             continue
-        k = slope_above(i, alpha[i], terms.tau, terms.vert, terms.number)
+        k = slope_above(i, alpha[i], terms)
         if k < terms.number[i] and terms.tau[i, k] - u[i] > worst:
             worst, who, sign = terms.tau[i, k] - u[i], i, 1.0
-        k = slope_below(i, alpha[i], terms.tau, terms.vert, terms.number)
+        k = slope_below(i, alpha[i], terms)
         if k >= 0 and u[i] - terms.tau[i, k] > worst:
             worst, who, sign = u[i] - terms.tau[i, k], i, -1.0
     return who, sign, goal, drift if drift > max(tolerance, 1e-3 * worst) else 0.0, tolerance

@@ -22,9 +22,11 @@ from numba.extending import overload
 from numpy.typing import NDArray
 
 from ....core._jit import inner, shared_kernel
+from ...envelope_jit import FEASIBLE
+from ...sample_state_jit import FREE, IN, OUT
 from .active_set_jit import Basis, Terms, dot
 from .ascent_jit import ascend
-from .envelope_jit import FEASIBLE, FREE, IN, OUT, dual_gain, fill_piece
+from .pieces_jit import dual_gain, fill_piece
 from .simplex_jit import Tableau, lp_ascend
 
 
@@ -36,7 +38,7 @@ class Model(NamedTuple):
     y: NDArray[np.float64]
     cost: NDArray[np.float64]
     dist: NDArray[np.float64]
-    knots: NDArray[np.float64]
+    breakpoints: NDArray[np.float64]
     slopes: NDArray[np.float64]
     t: float
     cap: float
@@ -44,7 +46,7 @@ class Model(NamedTuple):
     given: NDArray[np.int8]
 
 
-class Work(NamedTuple):
+class NodeWorkspace(NamedTuple):
     """The node at hand and scratch memory."""
 
     state: NDArray[np.int8]
@@ -62,10 +64,7 @@ class Work(NamedTuple):
 def fill_terms(model, work):
     """Write the pieces of all samples of the node at hand."""
     for i in range(model.y.size):
-        fill_piece(
-            i, work.state[i], work.low[i], work.high[i], model.cost[i], model.knots, model.slopes, model.t, model.cap,
-            work.terms.tau, work.terms.vert, work.terms.number, work.terms.const,
-        )  # fmt: skip
+        fill_piece(i, model, work.state[i], work.low[i], work.high[i], work.terms)
 
 
 @inner
@@ -154,7 +153,7 @@ def node_solver(model: Model) -> Any:
     return solve_l2 if model.norm == 2 else solve_l1
 
 
-def solve_node(model: Model, work: Work, cutoff: float) -> tuple[float, int]:
+def solve_node(model: Model, work: NodeWorkspace, cutoff: float) -> tuple[float, int]:
     """Solve the node at hand; returns (bound, flag) and leaves the solution in ``work``."""
     return node_solver(model)(model, work, float(cutoff))
 
@@ -192,7 +191,7 @@ def tighten(model, work, slack):
         if work.state[i] != FREE or basis.place[i] >= 0:
             continue
         alpha_i, u_i = work.alpha[i], work.u[i]
-        paid = terms.const[i] + dual_gain(i, alpha_i, terms.tau, terms.vert, terms.number)
+        paid = terms.const[i] + dual_gain(i, alpha_i, terms)
         low, high = work.low[i], work.high[i]
         out_cost, in_shift_cost = 0.0, 0.0
         for r in range(count_anchors(basis)):
@@ -219,9 +218,9 @@ def tighten(model, work, slack):
 def _gain_inside(model, i, alpha):
     """Least value of cost_i g(u) + alpha u over u >= t."""
     total, rest = 0.0, alpha
-    for k in range(model.knots.size):
-        if model.knots[k] > model.t and rest > 0.0:
+    for k in range(model.breakpoints.size):
+        if model.breakpoints[k] > model.t and rest > 0.0:
             part = min(rest, model.cost[i] * model.slopes[k])
-            total += model.knots[k] * part
+            total += model.breakpoints[k] * part
             rest -= part
     return total + model.t * rest

@@ -5,7 +5,7 @@ absolute value), and the intercept with row (0, 1) and the single multiplier 0. 
 
     max sum_k const_k + gain_k(alpha_k)   subject to   sum_k alpha_k row_k = 0,
 
-a linear programme with piecewise linear gains and d + 1 equations. d + 1 basic terms hold their margin at the slope
+a linear program with piecewise linear gains and d + 1 equations. d + 1 basic terms hold their margin at the slope
 tau of the piece they are in and so define (w, b); the others rest on vertices. Every iterate is dual feasible. A
 driven term moves the basic ones; one that reaches the end of its piece passes into the next piece while the dual
 still rises (a long step), and leaves the basis otherwise.
@@ -22,9 +22,11 @@ from ....core._jit import inner, roomy_inner
 from ...inverse_jit import invert
 from .active_set_jit import Terms, clear, copy
 from .ascent_jit import BALANCED, CUT_OFF, MARGIN_TOLERANCE, SOLVED, STALLED
-from .envelope_jit import dual_gain, slope_above, slope_below
+from .pieces_jit import dual_gain, slope_above, slope_below
 
+#: Pivots after which the inverse of the basis is computed anew.
 _REFRESH = 40
+#: Slope of the last piece of a multiplier beyond its range: steeper than margins of unit data ever are.
 _PENALTY = 1e7
 
 
@@ -110,7 +112,7 @@ def _exchange(position, k, p, tab):
 
 @inner
 def _load(alpha, terms, tab):
-    """Basis of the unit rows, into which terms inside a piece are exchanged for whatever rests on a vertex."""
+    """Basis of the unit rows, into which terms inside a piece are exchanged for those that rest on a vertex."""
     m = tab.theta.size
     n = alpha.size - m
     for k in range(alpha.size):
@@ -120,7 +122,7 @@ def _load(alpha, terms, tab):
         for c in range(m):
             tab.inverse[r, c] = 1.0 if r == c else 0.0
     for k in range(n):
-        p = slope_above(k, alpha[k], terms.tau, terms.vert, terms.number)
+        p = slope_above(k, alpha[k], terms)
         if p < terms.number[k] and alpha[k] > terms.vert[k, p]:
             best, position = 1e-7, m
             for r in range(m):
@@ -148,7 +150,7 @@ def _refresh(tab):
 
 @inner
 def _balance(alpha, tab, n):
-    """Recompute the multipliers of the coefficients and return the largest; infinity if nobody can balance y."""
+    """Recompute the multipliers of the coefficients and return the largest; infinity if no term can balance y."""
     m = tab.theta.size
     worst = 0.0
     for c in range(m):
@@ -191,7 +193,7 @@ def lp_dual_value(alpha, terms, tab):
             part = min(max(shrink * alpha[i], low), high)
             if abs(part - shrink * alpha[i]) > 1e-9 * (1.0 + abs(part)):
                 return -np.inf
-            total += dual_gain(i, part, terms.tau, terms.vert, terms.number)
+            total += dual_gain(i, part, terms)
         total += terms.const[i]
     return total
 
@@ -204,7 +206,7 @@ def _set_margins(tab):
 
 @inner
 def _most_violated(alpha, terms, tab):
-    """Margins of all terms, and (term, direction): who moves next; the number of terms if nobody."""
+    """Margins of all terms, and (term, direction): which moves next; the number of terms if none does."""
     count = alpha.size
     _set_margins(tab)
     worst, who, sign = MARGIN_TOLERANCE, count, 1.0
@@ -212,10 +214,10 @@ def _most_violated(alpha, terms, tab):
         if tab.place[k] >= 0:
             continue
         u = tab.margins[k]
-        p = slope_above(k, alpha[k], terms.tau, terms.vert, terms.number)
+        p = slope_above(k, alpha[k], terms)
         if p < terms.number[k] and terms.tau[k, p] - u > worst:
             worst, who, sign = terms.tau[k, p] - u, k, 1.0
-        p = slope_below(k, alpha[k], terms.tau, terms.vert, terms.number)
+        p = slope_below(k, alpha[k], terms)
         if p >= 0 and u - terms.tau[k, p] > worst:
             worst, who, sign = u - terms.tau[k, p], k, -1.0
     return who, sign
@@ -223,17 +225,14 @@ def _most_violated(alpha, terms, tab):
 
 @inner
 def _drive(k, s, wanted, alpha, terms, tab):
-    """Move alpha_k along s, basic terms following, until the dual stops rising; then exchange it for who blocks."""
+    """Move alpha_k along s, basic terms following, until the dual stops rising; then exchange it for what blocks."""
     m = tab.theta.size
     for r in range(m):
         total = 0.0
         for c in range(m):
             total += tab.rows[k, c] * tab.inverse[c, r]
         tab.step[r] = -s * total
-    if s > 0:
-        p = slope_above(k, alpha[k], terms.tau, terms.vert, terms.number)
-    else:
-        p = slope_below(k, alpha[k], terms.tau, terms.vert, terms.number)
+    p = slope_above(k, alpha[k], terms) if s > 0 else slope_below(k, alpha[k], terms)
     slope = s * (terms.tau[k, p] - tab.margins[k])
     for _ in range(20 * m + 100):
         end = _end_of_piece(k, p, s, terms)
@@ -302,7 +301,7 @@ def lp_ascend(alpha, w, b, u, terms, tab, cutoff, max_pivots):
     n, m, full = u.size, tab.theta.size, tab.full
     copy(alpha, full)
     for i in range(n):
-        if full[i] < terms.vert[i, 0]:  # once OUT, which no child undoes: not worth a way back
+        if full[i] < terms.vert[i, 0]:  # once OUT, which no child undoes: not worth repairing
             clear(full)
             break
     _load(full, terms, tab)

@@ -11,10 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....core._jit import inner
-from ..node.envelope_jit import FREE, IN, LEAN, OUT, convex_value, loss_value, piece_value
-from ..node.node_jit import Model, Work, solve_node
+from ...envelope_jit import convex_value, loss_value
+from ...sample_state_jit import FREE, IN, OUT, TILTED
+from ..node.active_set_jit import copy
+from ..node.node_jit import Model, NodeWorkspace, solve_node
+from ..node.pieces_jit import piece_value
 
-#: Samples tried per node, and the number of trials after which a sample's history is trusted.
+#: Samples tried per node, and the number of trials after which a sample's history is trusted. Trials are cheap, since
+#: children start from their parent's multipliers: far more of them pay than in general mixed-integer solvers.
 _TRIED, _TRUSTED = 12, 400
 #: Rows of the history: rises of the trials and their estimates, for OUT and IN; the number of trials; scores.
 _OUT, _IN, _OUT_GUESS, _IN_GUESS, _TRIALS, _SCORE = 0, 1, 2, 3, 4, 5
@@ -32,11 +36,11 @@ def _estimates(model, work, i):
     OUT raises the sample's cost to the cap. IN raises it to g, and where u < t the margin must also move, which costs
     about half the square of the distance (samples have unit size).
     """
-    t, u = work.terms, work.u[i]
-    paid = piece_value(i, u, t.tau, t.vert, t.number, t.const)
-    gap = model.cost[i] * loss_value(u, model.knots, model.slopes, model.t, model.cap, 0.0) - paid
+    u = work.u[i]
+    paid = piece_value(i, u, work.terms)
+    gap = model.cost[i] * loss_value(u, model.breakpoints, model.slopes, model.t, model.cap, 0.0) - paid
     out_rise = max(0.0, model.cost[i] * model.cap - paid)
-    in_rise = max(0.0, model.cost[i] * convex_value(max(u, model.t), model.knots, model.slopes) - paid)
+    in_rise = max(0.0, model.cost[i] * convex_value(max(u, model.t), model.breakpoints, model.slopes) - paid)
     if u < model.t:
         in_rise += 0.5 * (model.t - u) * (model.t - u)
     return in_rise, out_rise, gap
@@ -45,16 +49,15 @@ def _estimates(model, work, i):
 @inner
 def _copy_node(work, trial):
     trial.b[0] = work.b[0]
-    for k in range(work.alpha.size):
-        trial.state[k] = work.state[k]
-        trial.low[k] = work.low[k]
-        trial.high[k] = work.high[k]
-        trial.alpha[k] = work.alpha[k]
+    copy(work.state, trial.state)
+    copy(work.low, trial.low)
+    copy(work.high, trial.high)
+    copy(work.alpha, trial.alpha)
 
 
 @inner
 def branching_sample(solve, model, work, trial, history, bound, target, least):
-    """Return (sample, is_decided, number of trials): who divides the node, n if all gaps are at most ``least``.
+    """Return (sample, is_decided, number of trials): which one divides the node, n if all gaps are at most ``least``.
 
     A sample is decided if a trial shows that one child holds nothing better than ``target``; its state is then set to
     the other.
@@ -101,10 +104,12 @@ def branching_sample(solve, model, work, trial, history, bound, target, least):
     return who, False, trials
 
 
-def squeeze(model: Model, work: Work, trial: Work, price: NDArray[np.float64], upper: float, bound: float) -> None:
+def tighten_lows(
+    model: Model, work: NodeWorkspace, trial: NodeWorkspace, price: NDArray[np.float64], upper: float, bound: float
+) -> None:
     """Raise ``work.low`` of the free samples: how far below t can a margin be where the objective is below ``upper``?
 
-    Let sample i be OUT and add s u_i to the objective of the node, s > 0 (state LEAN). A dual feasible point of that
+    Let sample i be OUT and add s u_i to the objective of the node, s > 0 (state TILTED). A dual feasible point of that
     problem, of value D(s), proves upper > F(w, b) >= D(s) - s u_i for every better solution in which i is OUT, hence
     u_i > (D(s) - upper) / s. The best s is where the relaxed F equals ``upper``; F grows about quadratically in s, so
     ``price`` (s per sample, updated) is corrected by a square root. For the 2-norm only. Not compiled: nearly all of
@@ -116,7 +121,7 @@ def squeeze(model: Model, work: Work, trial: Work, price: NDArray[np.float64], u
         for _ in range(2):
             for name in ("b", "state", "low", "high", "alpha"):
                 getattr(trial, name)[:] = getattr(work, name)
-            trial.state[i], trial.low[i] = LEAN, price[i]
+            trial.state[i], trial.low[i] = TILTED, price[i]
             value, _ = solve_node(model, trial, upper * (1.0 + 1e-9) + price[i] * model.t)
             s = -trial.alpha[i]
             if not 0.5 * price[i] < s < 2.0 * price[i]:

@@ -9,8 +9,8 @@ t/2 sum_i alpha_i >= t M / (2 max v) >= UB. If conv(S) < UB, the hard margin's m
 sum_i v_i alpha_i <= M, so s = 0 is optimal.) The point x(S) that attains f(S) is unique unless a class is missing, and
 f grows with S. Let R* be the violated set of an optimum better than UB, N all samples.
 
-*Exclusive search.* Let T be a set with conv(T) >= UB - cost(R), for instance the tight samples at x(N \\ R). Whoever
-leaves out R and is better leaves out a member of T, h_1 or h_2 or ...; child j leaves out h_j and keeps h_1, ...,
+*Exclusive search.* Let T be a set with conv(T) >= UB - cost(R), for instance the tight samples at x(N \\ R). A better
+solution that leaves out R leaves out a member of T, h_1 or h_2 or ...; child j leaves out h_j and keeps h_1, ...,
 h_{j-1}. The children cover everything and do not overlap. (A set with conv(T) >= UB - cost(R) - the least price is as
 good: R itself has been offered as incumbent, and every larger set pays one price more.) R* holds R, and margins are
 below t on R*. So the rows of R stay, reversed: conv is the least penalty with margins >= t on a set and <= t on R, and
@@ -38,92 +38,126 @@ from dual feasible points; the smallest of these is the ``floor`` of everything 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ....core.solving import Clock, Options
+from ....core.solving import Options
+from ...search import Budget, InconsistentBoundError
+from ..incumbent_jit import Best
+from ..node.node_jit import Model
 from ..settings import Settings
-from ..tree import tree_jit as tree
-from ..tree.search import InconsistentBoundError
+from ..slots_jit import empty_heap, grown
 from . import search_jit as kernel
-from . import sets_jit as seen
-from .lifted_jit import Lifted, make_spot
+from .lifted_jit import Lifted, make_iterate
 from .packing_jit import make_packing
-from .states_jit import Desk, States
+from .sets_jit import Seen, rehash
+from .states_jit import States, StateWorkspace
 
 Array = NDArray[np.float64]
 
-_CHUNK_SECONDS = 0.05
-#: Sets of a packing at most (labels are bytes), and features up to which states are remembered rather than exclusive.
-_MOST_SETS, _PROPER_UP_TO = 96, 2
-#: How much harder the way out is for samples whose fate is known. They then carry most of a conflict, and few others
-#: are in it: on bupa at C = 1e4 the bound after 9 s is 0.85 of the incumbent value, with 1 instead of 0.01 it is 0.77.
-_HARD = 0.01
-#: Packings tried at the root without success before the best is taken.
-_PATIENCE = 40
+
+@dataclass(frozen=True)
+class ViolationConstants:
+    """Constants of the search over violated sets.
+
+    Attributes
+    ----------
+    chunk_seconds : float
+        Time between two readings of the clock.
+    most_sets : int
+        Sets of a packing at most: labels are bytes, and bounds take time quadratic in the number of sets.
+    proper_up_to : int
+        Features up to which states are remembered rather than exclusive.
+    known_elasticity : float
+        Weight of the elastic variable for samples whose fate is known, relative to the others. With little of it they
+        carry most of a conflict, and few others are in it. Tuned on bupa at C = 1e4: after 9 s the bound is 0.85 of the
+        incumbent value, with 1 instead of 0.01 it is 0.77.
+    patience : int
+        Packings tried at the root without success before the best is taken.
+    root_share : float
+        Part of the time of the first run that packings at the root may take.
+    """
+
+    chunk_seconds: float = 0.05
+    most_sets: int = 96
+    proper_up_to: int = 2
+    known_elasticity: float = 0.01
+    patience: int = 40
+    root_share: float = 0.1
 
 
-def suits(model: tree.Model) -> bool:
+CONSTANTS = ViolationConstants()
+
+
+def suits_violations(model: Model) -> bool:
     """Whether this search takes the problem: 2-norm, loss zero from t > 0 on, cap below."""
-    flat = model.knots.size == 0 or float(model.knots.max()) <= model.t
+    flat = model.breakpoints.size == 0 or float(model.breakpoints.max()) <= model.t
     return model.norm == 2 and flat and model.t > 0.0 and bool(np.isfinite(model.cap)) and np.unique(model.y).size == 2
 
 
-def make_lifted(model: tree.Model, v: Array, ceiling: float) -> Lifted:
-    """State the lifted problem with ways out ``v`` > 0, exact for values below the ceiling."""
+def make_lifted(model: Model, v: Array, ceiling: float) -> Lifted:
+    """State the lifted problem with weights ``v`` > 0 of the elastic variable, exact for values below the ceiling."""
     n, d = model.a.shape
     rows = np.zeros((n + 1, d + 2))
     rows[:n, :d], rows[:n, d], rows[:n, d + 1] = model.a, model.y, v
     rows[n, d + 1] = 1.0
-    right = np.append(np.full(n, model.t), 0.0)
-    return Lifted(rows, np.ascontiguousarray(rows.T), right, float(2.1 * v.max() / model.t * ceiling), _HARD)
+    right, cost = np.append(np.full(n, model.t), 0.0), float(2.1 * v.max() / model.t * ceiling)
+    return Lifted(rows, np.ascontiguousarray(rows.T), right, cost, CONSTANTS.known_elasticity)
+
+
+def _make_seen(size: int, words: int) -> Seen:
+    bits = np.zeros((size, words), np.uint64)
+    return Seen(np.zeros(2 * size, np.int64), np.zeros(size, np.uint64), bits, np.zeros(1, np.int64))
+
+
+def _make_states(slots: int, n: int, width: int, words: int, sets: int) -> States:
+    point = np.zeros((slots, width), np.int32), np.zeros(slots, np.int64)
+    bits = np.zeros((slots, words), np.uint64), np.zeros((slots, words), np.uint64)
+    label, values = np.zeros((slots, n), np.uint8), np.zeros((slots, sets), np.float32)
+    return States(*empty_heap(slots), np.zeros(slots), *point, *bits, label, values, np.zeros(slots, np.int64))
 
 
 class ViolationSearch:
-    """The search over violated sets, to be run in slices of time."""
+    """The search over violated sets. Work is counted in states."""
 
-    def __init__(self, model: tree.Model, best: tree.Best, options: Options) -> None:
+    def __init__(self, model: Model, best: Best, options: Options) -> None:
         self.model, self.best, self.options = model, best, options
         n, d = model.a.shape
-        self.n, self.width, self.words, self.sets = n, d + 2, (n + 63) // 64, min(_MOST_SETS, n)
+        width, words, sets = d + 2, (n + 63) // 64, min(CONSTANTS.most_sets, n)
         settings = options.of(Settings)
-        self.exclusive = d > _PROPER_UP_TO if settings.exclusive is None else settings.exclusive
-        self.price = model.cost * model.cap
+        self.exclusive = d > CONSTANTS.proper_up_to if settings.exclusive is None else settings.exclusive
+        self.n, self.price = n, model.cost * model.cap
         self.rng = np.random.default_rng(options.random_state)
         self.keys = self.rng.integers(0, 2**64, n, dtype=np.uint64)
-        self.counters = np.zeros(3, np.int64)
-        self.spots = [make_spot(n + 1, self.width) for _ in range(3)]
-        self.packing = make_packing(n, d, self.sets)
+        self.counters = np.zeros(kernel.COUNTERS, np.int64)
+        self.iterates = [make_iterate(n + 1, width) for _ in range(3)]
+        self.packing = make_packing(n, d, sets)
         vectors = np.zeros(n, np.int64), np.zeros(n), np.zeros(n)
-        members = np.zeros((n, self.width), np.int64), np.zeros(n, np.int64)
-        self.desk = Desk(np.zeros(self.words, np.uint64), *vectors, *members, np.zeros(d), np.zeros(n))
-        self.seen, self.states = self._make_seen(1 << 12), self._make_states(1 << 10)
-        slot_bytes = n + 4 * self.sets + 4 * self.width + 16 * self.words + 64
+        members = np.zeros((n, width), np.int64), np.zeros(n, np.int64)
+        self.workspace = StateWorkspace(np.zeros(words, np.uint64), *vectors, *members, np.zeros(d), np.zeros(n))
+        self.sizes = n, width, words, sets
+        slot_bytes = n + 4 * sets + 4 * width + 16 * words + 64
         self.most_slots = max(4 * n, int(settings.memory / slot_bytes))
-        self.chunk, self.highest, self.is_open, self.is_full = 64, 0.0, False, False
-        self.ceiling = math.inf  # the incumbent value when the root was opened
+        self.highest, self.chunk = 0.0, 64
+        self._begin()
         self.lifted = self._reference(np.zeros(n))
 
-    def _make_seen(self, size: int) -> seen.Seen:
-        bits = np.zeros((size, self.words), np.uint64)
-        return seen.Seen(np.zeros(2 * size, np.int64), np.zeros(size, np.uint64), bits, np.zeros(1, np.int64))
-
-    def _make_states(self, slots: int) -> States:
-        heap = np.zeros(slots, np.int64), np.arange(slots)[::-1].copy(), np.array([0, slots])
-        point = np.zeros((slots, self.width), np.int32), np.zeros(slots, np.int64)
-        bits = np.zeros((slots, self.words), np.uint64), np.zeros((slots, self.words), np.uint64)
-        label, worth = np.zeros((slots, self.n), np.uint8), np.zeros((slots, self.sets), np.float32)
-        n_sets = np.zeros(slots, np.int64)
-        return States(*heap, np.zeros(slots), np.zeros(slots), *point, *bits, label, worth, n_sets)
+    def _begin(self) -> None:
+        """Forget all states; the bounds that were proved stay."""
+        n, width, words, sets = self.sizes
+        self.seen, self.states = _make_seen(1 << 12, words), _make_states(1 << 10, n, width, words, sets)
+        self.packing.floor[0], self.is_open, self.is_full = math.inf, False, False
+        self.ceiling = -math.inf  # the incumbent value when the root was opened
 
     @property
     def bound(self) -> float:
         """Proved lower bound (scaled)."""
         if not self.is_open:
-            return 0.0
+            return self.highest
         top = self.states.bound[self.states.heap[0]] if self.states.sizes[0] else math.inf
-        return float(min(top, self.packing.floor[0], self.best.value[0]))
+        return float(max(self.highest, min(top, self.packing.floor[0], self.best.value[0])))
 
     @property
     def is_empty(self) -> bool:
@@ -131,17 +165,17 @@ class ViolationSearch:
         return self.is_open and bool(self.states.sizes[0] == 0)
 
     @property
-    def is_done(self) -> bool:
+    def done(self) -> bool:
         """Whether the incumbent is proved; an empty search that had to give up states is not."""
         return self.is_empty and self.bound >= (1.0 - self.options.gap_tol) * self.best.value[0]
 
     @property
     def is_stuck(self) -> bool:
         """Whether there is no way on, though nothing is proved: memory is full, or states had to be given up."""
-        return self.is_full or (self.is_empty and not self.is_done)
+        return self.is_full or (self.is_empty and not self.done)
 
     @property
-    def steps(self) -> int:
+    def work(self) -> int:
         """States so far."""
         return int(self.counters[kernel.STATES])
 
@@ -150,75 +184,62 @@ class ViolationSearch:
         """Whether the incumbent is better than the one that the root's bounds were built around."""
         return bool(self.best.value[0] < self.ceiling * (1.0 - 1e-9))
 
-    def begun_again(self) -> ViolationSearch:
-        """Return a search with nothing open yet, whose draws go on where these ended."""
-        search = ViolationSearch(self.model, self.best, self.options)
-        search.rng = self.rng
-        return search
-
     def _reference(self, margins: Array) -> Lifted:
-        """Lifted problem whose ways out are the violations at a reference point, plus something generic."""
+        """Lifted problem whose elastic weights are the violations at a reference point, plus something generic."""
         t = self.model.t
         v = np.clip(t - margins, 0.0, 5.0 * t) + 0.1 * t * (1.0 + self.rng.random(self.n))
         return make_lifted(self.model, v / t, float(self.best.value[0]))
 
     def _far(self) -> Lifted:
-        """Lifted problem with easy ways out for samples near the incumbent's margin: for packings around the others."""
+        """Lifted problem with large weights for samples near the incumbent's margin: for packings around the others."""
         v = 1.0 / (0.2 + np.abs(1.0 - self.best.u / self.model.t) + 0.5 * self.rng.random(self.n))
         return make_lifted(self.model, v, float(self.best.value[0]))
 
-    def _open(self, clock: Clock, until: float) -> None:
+    def _open(self, budget: Budget) -> None:
         """Open the root with the best of several packings."""
         model, best = self.model, self.best
         self.lifted = self._reference(best.u)
         self.ceiling = float(best.value[0])
         self.is_open = kernel.open_root(
-            model, self.price, self.lifted, self.states, best, self.spots[0], self.packing, self.desk
+            model, self.lifted, self.states, best, self.iterates[0], self.packing, self.workspace
         )
         self.is_full = not self.is_open
-        end = clock.seconds + 0.1 * (until - clock.seconds)
-        spot, second, third = self.spots
-        patience = _PATIENCE
-        while self.is_open and patience > 0 and clock.seconds < end and self.bound < best.value[0]:
-            before = self.bound
-            offset = int(self.rng.integers(self.n))
-            kernel.pack_root(
-                model, self.price, self._far(), self.states, best, spot, second, third, self.packing, offset
-            )
-            patience = _PATIENCE if self.bound > before else patience - 1
+        allowed = budget.for_seconds(CONSTANTS.root_share * (budget.until - budget.clock.seconds))
+        patience = CONSTANTS.patience
+        while self.is_open and patience > 0 and not allowed.is_over and self.bound < best.value[0]:
+            before, offset = self.bound, int(self.rng.integers(self.n))
+            kernel.pack_root(model, self.price, self._far(), self.states, best, *self.iterates, self.packing, offset)
+            patience = CONSTANTS.patience if self.bound > before else patience - 1
 
-    def run(self, clock: Clock, until: float, max_steps: float) -> None:
-        """Search until done, or until the clock shows ``until`` seconds, or ``max_steps`` states are spent."""
+    def run(self, budget: Budget) -> None:
+        """Search until done, stuck, or until the budget is spent."""
+        if self.is_outdated and not self.done:
+            self._begin()
         if not self.is_open and not self.is_full:
-            self._open(clock, until)
-        while not self.is_empty and not self.is_full and clock.seconds < until and self.steps < max_steps:
+            self._open(budget)
+        clock, end = budget.clock, self.work + budget.work
+        while not self.is_empty and not self.is_full and not budget.is_over and self.work < end:
             self._grow()
-            spot, child, second = self.spots
             began = clock.seconds
             kernel.advance(
-                self.model, self.price, self.lifted, self.keys, self.seen, self.states, self.best, spot, child,
-                second, self.packing, self.desk, self.counters, self.options.gap_tol, self.chunk, self.exclusive,
+                self.model, self.price, self.lifted, self.keys, self.seen, self.states, self.best, *self.iterates,
+                self.packing, self.workspace, self.counters, self.options.gap_tol,
+                int(min(end - self.work, 1_000_000)), self.chunk, self.exclusive,
             )  # fmt: skip
             if self.best.value[0] < self.highest * (1.0 - 1e-9):
                 raise InconsistentBoundError("an incumbent is below a bound that was proved before")
             self.highest = max(self.highest, self.bound)
             took = max(clock.seconds - began, 1e-6)
-            self.chunk = int(min(max(1, self.chunk * min(4.0, _CHUNK_SECONDS / took)), 1_000_000))
+            self.chunk = int(min(max(1, self.chunk * min(4.0, CONSTANTS.chunk_seconds / took)), 1_000_000))
 
     def _grow(self) -> None:
         """Make room for more states, twice as many at a time; the search is over where memory ends."""
-        n, slots, size = self.n, self.states.bound.size, self.seen.keys.size
-        if self.states.sizes[1] < 3 * n + 8 and slots < self.most_slots:
-            old, self.states = self.states, self._make_states(2 * slots)
-            for name in ("heap", "bound", "paid", "members", "n_members", "out", "kept", "label", "worth", "n_sets"):
-                getattr(self.states, name)[:slots] = getattr(old, name)
-            free = int(old.sizes[1])
-            self.states.spare[:free] = old.spare[:free]
-            self.states.spare[free : free + slots] = np.arange(slots, 2 * slots)[::-1]
-            self.states.sizes[:] = old.sizes[0], free + slots
+        n, size = self.n, self.seen.keys.size
+        if self.states.sizes[1] < 3 * n + 8 and self.states.bound.size < self.most_slots:
+            self.states = grown(self.states)
         if self.seen.used[0] + 2 * n + 8 > size:
-            known, self.seen = self.seen, self._make_seen(2 * size)
+            known, self.seen = self.seen, _make_seen(2 * size, self.seen.bits.shape[1])
             self.seen.keys[:size], self.seen.bits[:size] = known.keys, known.bits
             self.seen.used[0] = known.used[0]
-            seen.rehash(self.seen)
+            rehash(self.seen)
         self.is_full = bool(self.states.sizes[1] < n + 4)

@@ -8,13 +8,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....core._jit import inner
-from ..tree.tree_jit import FEASIBLE, offer, push
-from .lifted_jit import ABSENT, INFEASIBLE, WATCHED, append, descend, entry, forget_members, lift, settle
+from ...envelope_jit import FEASIBLE
+from ..incumbent_jit import offer
+from ..node.active_set_jit import clear, copy
+from ..slots_jit import push
+from .lifted_jit import ABSENT, INFEASIBLE, append, descend, entry, forget_members, lift, reset, settle
 from .sets_jit import flip, has
 
 
 class States(NamedTuple):
-    """Open states: a heap of slots ordered by bound (less a trifle for depth), and the slots' contents.
+    """Open states: a heap of slots ordered by bound (less a little for depth), and the slots' contents.
 
     ``paid`` is the cost of the samples left out, ``members`` the tight rows of the point, the rest is the packing.
     """
@@ -29,15 +32,15 @@ class States(NamedTuple):
     out: NDArray[np.uint64]
     kept: NDArray[np.uint64]
     label: NDArray[np.uint8]
-    worth: NDArray[np.float32]
+    set_value: NDArray[np.float32]
     n_sets: NDArray[np.int64]
 
 
-class Desk(NamedTuple):
+class StateWorkspace(NamedTuple):
     """Scratch memory: the set at hand, the samples to branch on with their values and members, a point."""
 
     bits: NDArray[np.uint64]
-    who: NDArray[np.int64]
+    candidates: NDArray[np.int64]
     value: NDArray[np.float64]
     bound: NDArray[np.float64]
     members: NDArray[np.int64]
@@ -47,22 +50,24 @@ class Desk(NamedTuple):
 
 
 @inner
-def offer_point(model, lifted, spot, best, desk):
+def offer_point(model, lifted, iterate, best, workspace):
     """Offer (w, b) of a point as incumbent; returns its value."""
     n, d = model.a.shape
-    s = spot.x[d + 1]
+    s = iterate.x[d + 1]
     value = 0.0
     for f in range(d):
-        value += 0.5 * spot.x[f] * spot.x[f]
+        value += 0.5 * iterate.x[f] * iterate.x[f]
     for i in range(n):
-        if spot.sign[i] * (spot.slack[i] - entry(lifted, spot, i, d + 1) * s) < -FEASIBLE:
+        if iterate.sign[i] * (iterate.slack[i] - entry(lifted, iterate, i, d + 1) * s) < -FEASIBLE:
             value += model.cost[i] * model.cap
     if value < best.value[0]:
         for f in range(d):
-            desk.w[f] = spot.x[f]
+            workspace.w[f] = iterate.x[f]
         for i in range(n):
-            desk.u[i] = spot.sign[i] * (spot.slack[i] - entry(lifted, spot, i, d + 1) * s) + lifted.right[i]
-        offer(model, best, desk.w, spot.x[d], desk.u)
+            workspace.u[i] = (
+                iterate.sign[i] * (iterate.slack[i] - entry(lifted, iterate, i, d + 1) * s) + lifted.right[i]
+            )
+        offer(model, best, workspace.w, iterate.x[d], workspace.u)
     return value
 
 
@@ -73,14 +78,13 @@ def open_state(states, bound, rank, paid, members, n_members, bits, packing, n_s
     states.paid[slot], states.n_members[slot] = paid, n_members
     for k in range(n_members):
         states.members[slot, k] = members[k]
-    for k in range(bits.size):
-        states.out[slot, k] = bits[k]
-        states.kept[slot, k] = 0
+    copy(bits, states.out[slot])
+    clear(states.kept[slot])
     last = n_sets - 1 if hit >= 0 else n_sets
     for j in range(n_sets):
-        states.worth[slot, j] = packing.worth[j]
+        states.set_value[slot, j] = packing.set_value[j]
     if hit >= 0:
-        states.worth[slot, hit] = packing.worth[last]
+        states.set_value[slot, hit] = packing.set_value[last]
     for i in range(packing.label.size):
         label = packing.label[i]
         if hit >= 0 and label == hit + 1:
@@ -94,41 +98,37 @@ def open_state(states, bound, rank, paid, members, n_members, bits, packing, n_s
 
 
 @inner
-def take_state(lifted, states, slot, spot, packing, desk, reverse):
+def take_state(lifted, states, slot, iterate, packing, workspace, reverse):
     """Restore a state's point and packing; returns (whether the point is optimal, number of samples left out).
 
     The samples left out are reversed, or absent.
     """
     n = packing.label.size
     depth = 0
-    for k in range(desk.bits.size):
-        desk.bits[k] = states.out[slot, k]
+    reset(iterate)
+    copy(states.out[slot], workspace.bits)
+    copy(states.label[slot], packing.label)
     for i in range(n):
-        packing.label[i] = states.label[slot, i]
         packing.kept[i] = 1 if has(states.kept[slot], i) else 0
-        spot.role[i] = WATCHED
-        spot.sign[i] = 1.0
-        spot.ease[i] = lifted.hard if reverse and (packing.kept[i] or has(desk.bits, i)) else 1.0
-        if has(desk.bits, i):
+        if reverse and (packing.kept[i] or has(workspace.bits, i)):
+            iterate.elasticity[i] = lifted.known_elasticity
+        if has(workspace.bits, i):
             depth += 1
             if reverse:
-                spot.sign[i] = -1.0
+                iterate.sign[i] = -1.0
             else:
-                spot.role[i] = ABSENT
+                iterate.status[i] = ABSENT
     for j in range(states.n_sets[slot]):
-        packing.worth[j] = states.worth[slot, j]
-    spot.role[n] = WATCHED
-    spot.size[0] = 0
-    forget_members(spot)
-    for k in range(spot.x.size):
-        spot.x[k] = 0.0
+        packing.set_value[j] = states.set_value[slot, j]
+    forget_members(iterate)
+    clear(iterate.x)
     for k in range(states.n_members[slot]):
-        append(lifted, spot, np.int64(states.members[slot, k]))
-    settle(lifted, spot)
+        append(lifted, iterate, np.int64(states.members[slot, k]))
+    settle(lifted, iterate)
     least = 0.0
     for i in range(n + 1):
-        if spot.role[i] != ABSENT:
-            least = min(least, spot.slack[i])
+        if iterate.status[i] != ABSENT:
+            least = min(least, iterate.slack[i])
     if least < -INFEASIBLE:
-        lift(lifted, spot)
-    return descend(lifted, spot, 50 * spot.x.size), depth
+        lift(lifted, iterate)
+    return descend(lifted, iterate, 50 * iterate.x.size), depth
