@@ -71,9 +71,9 @@ def svm_and_dca(problem):
     theta = parts.convex_minimum()[1]
     objective = [problem.value(*at.unpack(theta))]
     coef = problem.costs[:, None] * parts.slopes
-    kinks = np.tile(parts.breakpoints, (problem.n, 1))
+    breakpoints = np.tile(parts.breakpoints, (problem.n, 1))
     nothing = np.empty((0, at.p)), np.empty(0), np.empty(0)
-    A, tau, first, c = hinge_qp.assemble(parts.rows, kinks, coef, np.full(problem.n, -np.inf), *nothing)
+    A, tau, first, c = hinge_qp.assemble(parts.rows, breakpoints, coef, np.full(problem.n, -np.inf), *nothing)
     free = np.full(at.p, 1e30)
     for _ in range(100):
         scores = parts.rows @ theta

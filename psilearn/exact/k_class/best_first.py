@@ -77,14 +77,6 @@ class Search:
     A search says how it begins (:meth:`_begin`), when it is done (:meth:`_is_done`), what it does to raise its bound
     (:meth:`_step`) and what it has proved (:attr:`bound`, :meth:`_proof`).
 
-    Parameters
-    ----------
-    problem : Problem
-        The problem; refused with a ValueError if ``takes`` does not cover it.
-    options : Options
-        ``max_iter`` limits ``n_steps``; see also :class:`Settings`.
-    start : Result or None
-        A first incumbent.
     """
 
     takes: ClassVar[Takes]
@@ -106,6 +98,26 @@ class Search:
         self.value = math.inf
         self._take(np.zeros((problem.n_functions, problem.space.dim)), problem.best_constant()[1])
         self.convex_bound = 0.0  # of the objective without truncation
+
+    @classmethod
+    def solve(cls, problem: Problem, options: Options, start: Result | None = None) -> Result:
+        """Minimise globally to relative gap ``options.gap_tol``.
+
+        Parameters
+        ----------
+        problem : Problem
+            The problem; refused with a ValueError if ``takes`` does not cover it.
+        options : Options
+            ``max_iter`` limits the steps; see also :class:`Settings`.
+        start : Result or None
+            A first incumbent.
+
+        Returns
+        -------
+        Result
+            With a global bound, also when a limit or Ctrl-C ended the search; ``n_iter`` counts steps.
+        """
+        return cls(problem, options, start).run()
 
     @property
     def bound(self) -> float:

@@ -22,9 +22,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.problem import Problem
-from ...core.result import Result
-from ...core.solving import Options
 from .best_first import BestFirst, declare
 from .best_first import Settings as Settings
 from .coordinates import BUDGET
@@ -59,26 +56,6 @@ class _Constants:
 _C = _Constants()
 
 
-def solve(problem: Problem, options: Options, start: Result | None = None) -> Result:
-    """Minimise globally to relative gap ``options.gap_tol``.
-
-    Parameters
-    ----------
-    problem : Problem
-        Linear, continuous truncated loss, small dimension (see :data:`TAKES`).
-    options : Options
-        ``max_iter`` limits the cones; see also :class:`.best_first.Settings`.
-    start : Result or None
-        A first incumbent.
-
-    Returns
-    -------
-    Result
-        With a global bound; ``n_iter`` counts cones, ``extra["open"]`` those left.
-    """
-    return ConeSearch(problem, options, start).run()
-
-
 class _Cone(NamedTuple):
     bound: float
     number: int
@@ -87,7 +64,7 @@ class _Cone(NamedTuple):
 
 
 class ConeSearch(BestFirst):
-    """A best-first search whose parts are cones."""
+    """A best-first search whose parts are cones: ``n_iter`` counts cones, ``extra["open"]`` those left."""
 
     takes = TAKES
     note = "search over cones of coefficients"
@@ -127,3 +104,6 @@ class ConeSearch(BestFirst):
         self._keep(_Cone(bound, next(self.numbers), V, split), can_split=split[0] >= 0)
         if theta is not None and (there < _C.promising * self.value or self.n_steps % 64 == 1):
             self.offer(theta)
+
+
+solve = ConeSearch.solve

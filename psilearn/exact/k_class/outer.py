@@ -82,28 +82,11 @@ class _Constants:
 _C = _Constants()
 
 
-def solve(problem: Problem, options: Options, start: Result | None = None) -> Result:
-    """Minimise globally to relative gap ``options.gap_tol`` (Algorithm 3 of the paper, corrected).
-
-    Parameters
-    ----------
-    problem : Problem
-        Linear, continuous truncated loss, small dimension (see :data:`TAKES`).
-    options : Options
-        See :class:`.best_first.Settings`.
-    start : Result or None
-        A first incumbent.
-
-    Returns
-    -------
-    Result
-        With a global bound; ``extra`` holds the numbers of cuts, vertices, and the last box.
-    """
-    return OuterSearch(problem, options, start).run()
-
-
 class OuterSearch(Search):
-    """A search whose bound is the least value over the vertices of a polyhedron."""
+    """A search whose bound is the least value over the vertices of a polyhedron.
+
+    ``extra`` holds the numbers of cuts, of exclusions and of vertices, and the last box.
+    """
 
     takes = TAKES
     note = "vertices of an outer approximation"
@@ -258,3 +241,6 @@ class OuterSearch(Search):
     def _facts(self) -> dict[str, Any]:
         cuts = {"cuts": self.n_cuts, "exclusions": self.n_excluded}
         return {**cuts, "vertices": self.cone.n_vertices, "box": self.side}
+
+
+solve = OuterSearch.solve

@@ -21,9 +21,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.problem import Problem
-from ...core.result import Result
-from ...core.solving import Options
 from .best_first import BestFirst, declare
 from .best_first import Settings as Settings
 from .coordinates import BUDGET
@@ -56,26 +53,6 @@ class _Constants:
 _C = _Constants()
 
 
-def solve(problem: Problem, options: Options, start: Result | None = None) -> Result:
-    """Minimise globally to relative gap ``options.gap_tol``.
-
-    Parameters
-    ----------
-    problem : Problem
-        Linear, truncated loss, continuous or not, two or more classes.
-    options : Options
-        ``max_iter`` limits the nodes; see also :class:`.best_first.Settings`.
-    start : Result or None
-        A first incumbent.
-
-    Returns
-    -------
-    Result
-        With a global bound; ``n_iter`` counts nodes, ``extra["open"]`` those left.
-    """
-    return PatternSearch(problem, options, start).run()
-
-
 class _Node(NamedTuple):
     bound: float
     number: int
@@ -96,7 +73,10 @@ class _Node(NamedTuple):
 
 
 class PatternSearch(BestFirst):
-    """A best-first search whose parts are nodes: patterns decided for some samples, and a box."""
+    """A best-first search whose parts are nodes: patterns decided for some samples, and a box.
+
+    ``n_iter`` counts nodes, ``extra["open"]`` those left.
+    """
 
     takes = TAKES
     note = "search over truncation patterns"
@@ -131,3 +111,6 @@ class PatternSearch(BestFirst):
             if is_promising or self.n_steps < _C.early or self.n_steps % _C.seldom == 0:
                 self.offer(theta)
         self._keep(node, can_split=bool(np.any(node.state == FREE)))
+
+
+solve = PatternSearch.solve
