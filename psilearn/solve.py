@@ -17,7 +17,7 @@ import numpy as np
 
 from .core.losses import JUMP_TOLERANCE
 from .core.problem import Problem
-from .core.result import Certificate, Claim, Result, Status
+from .core.result import ROUNDING, Certificate, Claim, InconsistentBoundError, Result, Status
 from .core.solving import Clock, Options, SolverSettings
 from .core.spaces import LinearSpace
 
@@ -35,6 +35,12 @@ EXACT_WORK, EXACT_SAMPLES = 8e6, 2000
 
 #: Largest (k - 1)(d + 1) for which "auto" takes the search over cones, and the one over vertices.
 CONES_DIMENSION, VERTICES_DIMENSION = 6, 4
+
+#: Part of the time limit that may be spent beyond it on bringing the best point found to a stationary one.
+POLISHING_SHARE = 0.05
+#: How far, relative to the objective, rounding may lift a proved bound above an attained objective: the tolerance with
+#: which margins count as on the jump of a loss.
+BOUND_ROUNDING = JUMP_TOLERANCE
 
 
 @dataclass(frozen=True)
@@ -116,6 +122,10 @@ def solve(problem: Problem, solver: str, options: Options, start: Result | None 
     """Solve with the named solver; "auto" takes the best convex machine, or :func:`solve_nonconvex`."""
     if solver == "auto":
         return (solve_convex if problem.is_convex else solve_nonconvex)(problem, options, start)
+    return _consistent(problem, _solve(problem, solver, options, start))
+
+
+def _solve(problem: Problem, solver: str, options: Options, start: Result | None) -> Result:
     module, entry = load(solver), SOLVERS[solver]
     reason = refusal(solver, problem)
     if reason is not None:
@@ -197,7 +207,7 @@ def _nonconvex_path(problems: Sequence[Problem], solver: str, options: Options) 
         problem, other = problems[at], results[neighbour]
         if problem.value(other.coef, other.intercept) < results[at].objective:
             again = solve(problem, solver, options, _carried_over(other, problems[neighbour], problem))
-            results[at] = _better(results[at], again)
+            results[at] = _better(problem, results[at], again)
     return results
 
 
@@ -208,12 +218,28 @@ def _carried_over(result: Result, old: Problem, new: Problem) -> Result:
     return replace(result, multipliers=result.multipliers * (new.C / old.C))
 
 
-def _better(a: Result, b: Result) -> Result:
+def _better(problem: Problem, a: Result, b: Result) -> Result:
     """Return the result of the smaller objective; global bounds hold for both, so the larger one is kept."""
-    best = b if b.objective < a.objective else a
-    bound = min(max(a.lower_bound, b.lower_bound), best.objective)
-    certificate = replace(best.certificate, bound=bound) if best.certificate.claim is Claim.GLOBAL else best.certificate
-    return replace(best, lower_bound=bound, certificate=certificate)
+    best, other = (b, a) if b.objective < a.objective else (a, b)
+    if other.lower_bound > best.lower_bound:
+        best = best.with_bound(other.lower_bound, other.certificate.engine, other.certificate.proof)
+    return _consistent(problem, best)
+
+
+def _consistent(problem: Problem, result: Result) -> Result:
+    """Return the result unless its bound lies above its objective by more than rounding, which is an error.
+
+    Tilted problems are steps of an algorithm, whose objectives may cancel; nothing is claimed of them.
+    """
+    excess = result.lower_bound - result.objective
+    if problem.tilt is not None or excess <= 0:
+        return result
+    if excess > BOUND_ROUNDING * abs(result.objective) + ROUNDING * problem.zero_value:
+        raise InconsistentBoundError(
+            f"The lower bound {result.lower_bound!r} lies above the objective {result.objective!r} that is attained: "
+            "nothing is proved. Please report this problem."
+        )
+    return replace(result, certificate=replace(result.certificate, bound=result.objective))
 
 
 def _solve_globally(module: ModuleType, problem: Problem, options: Options, start: Result | None) -> Result:
@@ -233,10 +259,8 @@ def _solve_globally(module: ModuleType, problem: Problem, options: Options, star
     if is_restricted or value > result.objective + tolerance * abs(result.objective):
         return result
     note = "the optimum is a constant function" if result.status is Status.OPTIMAL else "the best found is constant"
-    bound = min(result.lower_bound, value)
-    certificate = replace(result.certificate, objective=value, bound=bound, note=note)
-    W = np.zeros_like(result.coef)
-    return replace(result, coef=W, intercept=b, objective=value, lower_bound=bound, certificate=certificate)
+    certificate = replace(result.certificate, objective=value, note=note)
+    return replace(result, coef=np.zeros_like(result.coef), intercept=b, certificate=certificate)
 
 
 def solve_convex(problem: Problem, options: Options, start: Result | None = None) -> Result:
@@ -288,7 +312,7 @@ def descend(problem: Problem, options: Options, start: Result | None = None) -> 
         return result
     objective = problem.value(result.coef, result.intercept)
     certificate = Certificate(Claim.NONE, objective, note="d.c. end point of a continuous surrogate; no bound is known")
-    return replace(result, objective=objective, certificate=certificate, status=Status.HEURISTIC, multipliers=None)
+    return replace(result, certificate=certificate, status=Status.HEURISTIC, multipliers=None)
 
 
 def _surrogate(problem: Problem) -> Problem:
@@ -307,7 +331,7 @@ def solve_nonconvex(problem: Problem, options: Options, start: Result | None = N
 
     The budget is ``time_limit``. Without one a continuous loss is left at its certified critical point, at the speed of
     a support vector machine; a loss that jumps has no other solver, so EXACT_WORK is spent on it. The better point is
-    returned, with the best bound that was proved.
+    returned, with the bound that was proved; its status is what stopped the proof.
     """
     clock = Clock(options.time_limit)
     found = descend(problem, options, start)
@@ -327,8 +351,10 @@ def solve_nonconvex(problem: Problem, options: Options, start: Result | None = N
     if exact.status is Status.OPTIMAL or not problem.loss.is_continuous:
         return exact
     if exact.objective < found.objective:  # an unproved improvement is brought to a critical point, too
-        found = descend(problem, replace(options, time_limit=math.inf), exact)
-    return replace(found, lower_bound=exact.lower_bound, history=[*found.history, *exact.history])
+        polishing = max(clock.left, 0.0) + POLISHING_SHARE * options.time_limit
+        found = descend(problem, replace(options, time_limit=polishing), exact)
+    found = found.with_bound(exact.lower_bound, exact.certificate.engine, exact.certificate.proof)
+    return _consistent(problem, replace(found, status=exact.status, history=[*found.history, *exact.history]))
 
 
 __all__ = [

@@ -162,4 +162,4 @@ def _result(answer: Answer, objective: float, bound: float, options: Options) ->
     certificate = Certificate(Claim.CONVEX, objective, bound, rechecked=True, evidence=R)
     done = certificate.gap <= options.tol
     final = Status.OPTIMAL if done else (status or Status.STALLED)
-    return Result(W, b, objective, bound, final, certificate, n_iter, tuple(clock.history), R, dict(extra))
+    return Result(W, b, final, certificate, n_iter, tuple(clock.history), R, dict(extra))

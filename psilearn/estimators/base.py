@@ -195,9 +195,6 @@ class MarginEstimator(ClassifierMixin, BaseEstimator):
 
     def _keep(self, result: Result, problem: Problem, sample: Sample) -> None:
         """Turn a Result into fitted attributes."""
-        self.objective_ = result.objective
-        self.lower_bound_ = result.lower_bound
-        self.gap_ = result.gap
         self.status_ = result.status
         self.certificate_ = result.certificate
         self.n_iter_ = max(1, result.n_iter)
@@ -239,6 +236,23 @@ class MarginEstimator(ClassifierMixin, BaseEstimator):
                 "the best solution found is kept. Raise time_limit, max_iter or tol."
             )
             warnings.warn(message, ConvergenceWarning, stacklevel=3)
+
+    # -- claims -------------------------------------------------------------------------------------------------------
+
+    @property
+    def objective_(self) -> float:
+        """The minimised objective at the fitted coefficients, evaluated with the exact loss."""
+        return self.certificate_.objective
+
+    @property
+    def lower_bound_(self) -> float:
+        """A valid lower bound on the global optimum, -inf if none is known."""
+        return self.certificate_.bound
+
+    @property
+    def gap_(self) -> float:
+        """Relative gap (objective - bound) / max(|objective|, eps), inf without a bound."""
+        return self.certificate_.gap
 
     # -- kernels ------------------------------------------------------------------------------------------------------
 

@@ -210,7 +210,7 @@ def test_truncated_with_two_costs_descends_and_others_refuse(data):
     problem, _ = model._prepare(X, y, None)
     assert model.objective_ <= problem.value(convex.coef_, convex.intercept_) + 1e-9
     for solver in ("mip", "patterns", "outer", "cones"):
-        with pytest.raises(ValueError, match="one loss for all classes"):
+        with pytest.raises(ValueError, match="losses that differ by class"):
             RejectClassifier(d=(0.1, 0.3), s=-1.0, solver=solver).fit(X, y)
 
 

@@ -117,4 +117,4 @@ class BestFirst:
             status = Status.STALLED
         extra = {"open": len(self.heap)}
         history = tuple(self.clock.history)
-        return Result(W, b, objective, bound, status, certificate, self.n_opened, history, None, extra)
+        return Result(W, b, status, certificate, self.n_opened, history, None, extra)

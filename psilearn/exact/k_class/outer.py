@@ -270,4 +270,4 @@ class _Search:
             status = Status.STALLED
         extra = {"cuts": self.n_cuts, "vertices": self.cone.n_vertices, "box": self.side, "exclusions": self.n_excluded}
         history = tuple(self.clock.history)
-        return Result(W, b, objective, bound, status, certificate, n_iter, history, None, extra)
+        return Result(W, b, status, certificate, n_iter, history, None, extra)
