@@ -61,7 +61,7 @@ class Verification(NamedTuple):
 
 def relative_gap(objective: float, bound: float) -> float:
     """Return (objective - bound) / max(|objective|, eps), inf without a bound."""
-    if not math.isfinite(bound):
+    if not math.isfinite(bound) or not math.isfinite(objective):
         return math.inf
     return max(0.0, objective - bound) / max(abs(objective), float(np.finfo(float).eps))
 
@@ -160,9 +160,15 @@ class Certificate:
         ]
         message = "; ".join(fault for fault in faults if fault)
         bound = min(self.bound, proved) if self.bound > -math.inf else -math.inf
-        return Verification(
-            not message, objective, bound, relative_gap(objective, bound), message or "every claim was recomputed"
-        )
+        return Verification(not message, objective, bound, relative_gap(objective, bound), message or self._summary())
+
+    def _summary(self) -> str:
+        """Say what was recomputed where nothing was at fault."""
+        if self.claim is Claim.CRITICAL and self.residual < math.inf:
+            return "objective and residual of the convex majorant recomputed: a stationary point, maybe not the optimum"
+        if self.bound == -math.inf:
+            return "objective recomputed; nothing else is claimed"
+        return "objective and bound recomputed"
 
     def _point(self, coef: NDArray | None, intercept: NDArray | None) -> tuple[NDArray, NDArray]:
         if coef is not None and intercept is not None:

@@ -25,6 +25,7 @@ from ..core.solving import Options, SolverSettings
 from ..core.spaces import LinearSpace
 from ..core.spaces.gram import Kernel, scale_of
 from ..solve import SOLVERS, solve
+from .certified import Certified
 from .encode import Sample, encode
 
 #: Multipliers below this share of their cost are rounding, not support.
@@ -34,7 +35,7 @@ SCAD = 3.7
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class MarginEstimator(ClassifierMixin, BaseEstimator):
+class MarginEstimator(Certified, ClassifierMixin, BaseEstimator):
     """Base of the margin classifiers; a subclass states its loss in :meth:`_loss`.
 
     Being a dataclass writes ``__init__`` with its explicit signature, which is all scikit-learn asks of it.
@@ -181,7 +182,8 @@ class MarginEstimator(ClassifierMixin, BaseEstimator):
         # A pilot coefficient of rounding size means "not in the model": forbid it instead of dividing by it.
         floor = 1e-10 * np.abs(pilot).max(initial=0.0)
         with np.errstate(divide="ignore"):
-            return Penalty(l1=np.where(np.abs(pilot) > floor, 1.0 / np.abs(pilot), np.inf))
+            self.adaptive_weights_ = np.where(np.abs(pilot) > floor, 1.0 / np.abs(pilot), np.inf)
+        return Penalty(l1=self.adaptive_weights_)
 
     def _options(self) -> Options:
         seed = self.random_state
@@ -236,23 +238,6 @@ class MarginEstimator(ClassifierMixin, BaseEstimator):
                 "the best solution found is kept. Raise time_limit, max_iter or tol."
             )
             warnings.warn(message, ConvergenceWarning, stacklevel=3)
-
-    # -- claims -------------------------------------------------------------------------------------------------------
-
-    @property
-    def objective_(self) -> float:
-        """The minimised objective at the fitted coefficients, evaluated with the exact loss."""
-        return self.certificate_.objective
-
-    @property
-    def lower_bound_(self) -> float:
-        """A valid lower bound on the global optimum, -inf if none is known."""
-        return self.certificate_.bound
-
-    @property
-    def gap_(self) -> float:
-        """Relative gap (objective - bound) / max(|objective|, eps), inf without a bound."""
-        return self.certificate_.gap
 
     # -- kernels ------------------------------------------------------------------------------------------------------
 

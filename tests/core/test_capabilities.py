@@ -78,7 +78,7 @@ INDEFINITE = {"kernel": "sigmoid", "gamma": 2.0, "coef0": 1.0}
 def test_nothing_is_claimed_of_an_indefinite_kernel(estimator, time_limit):
     X, y = ring()
     model = estimator.set_params(**INDEFINITE, time_limit=time_limit).fit(X, y)
-    problem, _ = model._prepare(X, y, None)
+    problem = model.problem(X, y)
     lowest = np.linalg.eigh(problem.space.K)[1][:, 0]
     assert problem.value(1e4 * lowest[None], np.zeros(1)) < -1e6  # unbounded below: any bound would be false
     assert model.lower_bound_ == -np.inf

@@ -92,7 +92,7 @@ def test_a_result_reads_its_certificate():
 @pytest.fixture(scope="module")
 def problem():
     X, y = noisy_sample(24, d=2)
-    return TruncatedHingeClassifier(s=0.0)._prepare(X, y, None)[0]
+    return TruncatedHingeClassifier(s=0.0).problem(X, y)
 
 
 def test_a_false_bound_is_an_error_and_is_not_clipped(problem):
