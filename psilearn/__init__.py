@@ -14,6 +14,7 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from .app.audit import find_label_issues
+    from .app.label_prices import certify_labels
     from .app.persist import load, save
     from .estimators.rules import L0BoostClassifier, LPBoostClassifier, SlipperClassifier
     from .rules.binarize import LogicalBinarizer
@@ -26,6 +27,7 @@ _LAZY = {
     "LogicalBinarizer": "rules.binarize",
     "SlipperClassifier": "estimators.rules",
     "best_monomial": "rules.rules",
+    "certify_labels": "app.label_prices",
     "find_label_issues": "app.audit",
     "load": "app.persist",
     "save": "app.persist",
@@ -56,6 +58,7 @@ __all__ = [
     "TruncatedReject",
     "__version__",
     "best_monomial",
+    "certify_labels",
     "find_label_issues",
     "load",
     "regularization_path",

@@ -26,7 +26,7 @@ from psilearn.core.result import Claim, Status
 from psilearn.core.solving import Options
 from psilearn.core.spaces import KernelSpace, LinearSpace
 from psilearn.core.spaces.gram import Kernel
-from psilearn.exact.label_prices import certify_labels
+from psilearn.exact.label_prices import price_labels
 
 
 def one_feature(n=20, seed=0):
@@ -303,7 +303,7 @@ def test_label_prices_are_refused_where_the_search_is():
     problem = problem_of(Psi(1.0), PENALTIES["scad"], 2, "dense", False)
     result = registry.solve(problem, "auto", FEW)
     with pytest.raises(ValueError, match="scad"):
-        certify_labels(problem, result, FEW, [0])
+        price_labels(problem, result, FEW, [0])
 
 
 # -- options of single solvers ----------------------------------------------------------------------------------------
