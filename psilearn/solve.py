@@ -36,8 +36,9 @@ EXACT_WORK, EXACT_SAMPLES = 8e6, 2000
 #: Largest (k - 1)(d + 1) for which "auto" takes the search over cones, and the one over vertices.
 CONES_DIMENSION, VERTICES_DIMENSION = 6, 4
 
-#: Seconds beyond the time limit that the preparation of an exact search may take.
-GRACE = 0.5
+#: Seconds beyond the time limit that the preparation of an exact search may take, and what sorting the distances of two
+#: samples costs, in multiplications.
+GRACE, SORTING = 0.1, 400
 #: Part of the time limit that may be spent beyond it on bringing the best point found to a stationary one.
 POLISHING_SHARE = 0.05
 #: How far, relative to the objective, rounding may lift a proved bound above an attained objective: the tolerance with
@@ -62,7 +63,8 @@ class Solver:
     finish_work : float
         Multiplications per iteration of the finishing solver up to which it is handed.
     preparation : float
-        Seconds before a search begins, per n^2 min(n, dim): distances of all samples and coordinates of kernels.
+        Seconds before a search begins, per n^2 (min(n, dim) + SORTING): distances of all samples, sorted, and
+        coordinates of kernels.
     """
 
     module: str
@@ -101,7 +103,7 @@ SOLVERS: dict[str, Solver] = {
         "exact.two_class.solver",
         "branch and bound; the proved global optimum of two-class problems",
         ("start",),
-        preparation=1e-9,  # measured with an rbf kernel on 3,000 samples and one core: 16 to 70 seconds in all
+        preparation=1e-9,  # one core: 1 s for 1,600 samples of 20 features, 16 to 70 s for an rbf kernel and 3,000
     ),
     "patterns": Solver(
         "exact.k_class.patterns",
@@ -258,7 +260,7 @@ def _solve_globally(entry: Solver, problem: Problem, options: Options, start: Re
     clock = Clock(options.time_limit)
     if start is None:
         start = descend(problem, options)
-    work = float(problem.n**2 * min(problem.n, problem.space.dim))
+    work = float(problem.n**2 * (min(problem.n, problem.space.dim) + SORTING))
     if entry.preparation * work > max(clock.left, 0.0) + GRACE:
         return _without_search(problem, start)
     module = importlib.import_module(f".{entry.module}", __package__)

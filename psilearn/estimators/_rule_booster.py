@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,10 +14,10 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import assert_all_finite
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d, validate_data
 
 from ..core.result import Status
+from ..core.solving import Clock
 from ..rules.attributes import Attribute, Table
 from ..rules.binarize import LogicalBinarizer, read_table
 from ..rules.observations import Observations
@@ -23,6 +25,7 @@ from ..rules.pricing.oracles import Column, Fitted, LearnerOracle, MatrixOracle,
 from ..rules.pricing.search import Monomial
 from ..rules.rules import GivenRule, Rule, condition_of
 from ..rules.text import many_class_text, two_class_text
+from .encode import classes_of
 
 #: Scores closer to zero than this are ties and go to the larger class.
 TIE = 1e-12
@@ -46,8 +49,8 @@ class RuleBooster(ClassifierMixin, BaseEstimator, ABC):
     _promises_optimum = True
 
     @abstractmethod
-    def _solve(self, data: Observations) -> tuple[list[Column], NDArray, Any]:
-        """Solve one problem of two classes: columns, their weights, and the solver's result."""
+    def _solve(self, data: Observations, seconds: float) -> tuple[list[Column], NDArray, Any]:
+        """Solve one problem of two classes in that time: columns, their weights, and the solver's result."""
 
     @abstractmethod
     def _bound_of(self, result: Any) -> float:
@@ -65,17 +68,28 @@ class RuleBooster(ClassifierMixin, BaseEstimator, ABC):
         sample_weight : array-like of shape (n,), optional
             A weight of 2 is the same as the observation given twice, 0 the same as leaving it out.
         """
+        clock = Clock(self._limit())
         training = self._read(X, y, sample_weight)
         targets = [1] if self.classes_.size == 2 else list(range(self.classes_.size))
         fits = []
-        for target in targets:
+        for at, target in enumerate(targets):
             signs = np.where(training.codes == target, 1, -1)
-            fits.append(self._solve(Observations.merge(training.matrix, signs, training.weight)))
+            seconds = max(clock.left, 0.0) / (len(targets) - at)
+            fits.append(self._solve(Observations.merge(training.matrix, signs, training.weight), seconds))
         self._collect(training, fits, targets)
         if self._promises_optimum and self.status_ is not Status.OPTIMAL:
             message = f"{type(self).__name__} stopped early ({self.status_}); objective_ and its bound are honest."
             warnings.warn(message, ConvergenceWarning, stacklevel=2)
         return self
+
+    def _limit(self) -> float:
+        """Seconds for all problems together."""
+        limit = getattr(self, "time_limit", None)
+        if limit is None:
+            return math.inf
+        if not isinstance(limit, Real) or not limit > 0:
+            raise ValueError(f"time_limit must be a positive number of seconds or None, got {limit!r}.")
+        return float(limit)
 
     def _read(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> Training:
         labels = np.asarray(column_or_1d(y, warn=True))
@@ -87,7 +101,7 @@ class RuleBooster(ClassifierMixin, BaseEstimator, ABC):
             table, names = read_table(self, X, reset=True)
             matrix = np.empty((len(table[0]), 0))
         assert_all_finite(labels, input_name="y")
-        check_classification_targets(labels)
+        classes_of(labels)
         if labels.size != len(matrix):
             raise ValueError(
                 f"Found input variables with inconsistent numbers of samples: {[len(matrix), labels.size]}."

@@ -45,7 +45,7 @@ class LPBoostClassifier(RuleBooster):
     max_iter : int, default=10000
         Rounds of column generation.
     time_limit : float, optional
-        Seconds.
+        Seconds for the whole fit, shared by the problems of more than two classes.
 
     Attributes
     ----------
@@ -76,10 +76,9 @@ class LPBoostClassifier(RuleBooster):
         self.max_iter = max_iter
         self.time_limit = time_limit
 
-    def _solve(self, data: Observations) -> tuple[list[Column], NDArray, Any]:
-        limit = np.inf if self.time_limit is None else self.time_limit
+    def _solve(self, data: Observations, seconds: float) -> tuple[list[Column], NDArray, Any]:
         oracle = self._oracle(data, lambda order: 0.0)
-        result = lpboost.solve(data, oracle, self.nu, tol=self.tol, max_iter=self.max_iter, time_limit=limit)
+        result = lpboost.solve(data, oracle, self.nu, tol=self.tol, max_iter=self.max_iter, time_limit=seconds)
         return result.columns, result.weights, result
 
     def _bound_of(self, result: lpboost.LPBoostResult) -> float:
@@ -118,7 +117,7 @@ class L0BoostClassifier(RuleBooster):
     max_iter : int, default=10000
         Rounds of column and cut generation.
     time_limit : float, optional
-        Seconds.
+        Seconds for the whole fit, shared by the problems of more than two classes.
 
     Attributes
     ----------
@@ -172,7 +171,7 @@ class L0BoostClassifier(RuleBooster):
         table = l0boost.mdl_costs(K, data.X.shape[1], data.total, self.kappa)
         return lambda order: float(table[order])
 
-    def _solve(self, data: Observations) -> tuple[list[Column], NDArray, Any]:
+    def _solve(self, data: Observations, seconds: float) -> tuple[list[Column], NDArray, Any]:
         if (
             self.base_learner is not None
             and isinstance(self.base_learner, str)
@@ -183,10 +182,9 @@ class L0BoostClassifier(RuleBooster):
         cost = self._cost(data)
         oracle = self._oracle(data, cost)
         costs = [cost(order) for order in range(oracle.max_order + 1 if isinstance(oracle, MonomialOracle) else 2)]
-        limit = np.inf if self.time_limit is None else self.time_limit
         result = l0boost.solve(
             data, oracle, self.rho_, cuts=self.cuts, min_cost=min(costs), tol=self.tol,
-            integer_costs=all(c.is_integer() for c in costs), max_iter=self.max_iter, time_limit=limit,
+            integer_costs=all(c.is_integer() for c in costs), max_iter=self.max_iter, time_limit=seconds,
         )  # fmt: skip
         return result.columns, result.weights, result
 
@@ -235,7 +233,7 @@ class SlipperClassifier(RuleBooster):
     def _default_binarizer(self) -> LogicalBinarizer:
         return LogicalBinarizer(support=None)
 
-    def _solve(self, data: Observations) -> tuple[list[Column], NDArray, Any]:
+    def _solve(self, data: Observations, seconds: float) -> tuple[list[Column], NDArray, Any]:
         result = slipper.fit(data, self.max_rounds, self.folds, check_random_state(self.random_state))
         return result.columns, result.weights, result
 

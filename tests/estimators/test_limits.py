@@ -13,6 +13,7 @@ from psilearn import (
     MarginClassifier,
     PsiClassifier,
     RejectClassifier,
+    SlipperClassifier,
     SVMClassifier,
     TruncatedHingeClassifier,
     regularization_path,
@@ -54,7 +55,14 @@ def test_bad_parameters_get_a_sentence(kind, solver, parameters, words):
         kind(solver=solver, **parameters).fit(*data())
 
 
-@pytest.mark.parametrize("kind", MARGIN)
+@pytest.mark.parametrize("limit", [-1, 0, np.nan, "soon"])
+@pytest.mark.parametrize("kind", [LPBoostClassifier, L0BoostClassifier])
+def test_bad_limits_of_boosters_get_a_sentence(kind, limit):
+    with pytest.raises(ValueError, match="time_limit must be a positive number"):
+        kind(time_limit=limit).fit(*data())
+
+
+@pytest.mark.parametrize("kind", [*MARGIN, LPBoostClassifier, L0BoostClassifier, SlipperClassifier])
 def test_labels_of_mixed_types_get_a_sentence_that_names_y(kind):
     X, y = data()
     mixed = y.astype(object)
@@ -119,15 +127,32 @@ def test_folds_and_fit_share_one_limit(monkeypatch):
     assert limits[1] <= 10.0  # a quarter of what the fit has left over
 
 
+@pytest.mark.parametrize("kind", [LPBoostClassifier, L0BoostClassifier])
+def test_classes_of_a_booster_share_one_limit(monkeypatch, kind):
+    given, true_solve = [], kind._solve
+
+    def listening(self, observations, seconds):
+        given.append(seconds)
+        return true_solve(self, observations, seconds)
+
+    monkeypatch.setattr(kind, "_solve", listening)
+    kind(time_limit=40.0).fit(*data(n=40, k=4))
+    assert len(given) == 4
+    assert given[0] <= 10.0
+    assert sum(given) <= 4 * 40.0
+    assert given == sorted(given)  # what one problem leaves over goes to the next ones
+
+
 def test_the_kernel_matrix_counts_and_compiling_does_not(monkeypatch):
-    """A clock that is set forward stands for a slow Gram matrix, and for slow compiling."""
+    """Naps stand for a slow Gram matrix and for slow compiling."""
     X, y = data()
 
     def slow_gram(samples):
         time.sleep(0.3)
         return samples @ samples.T if samples.shape[0] == len(y) else samples @ X.T
 
-    limits = limits_handed_out(monkeypatch, base, SVMClassifier(kernel=lambda a, b: slow_gram(a), time_limit=40.0), X, y)
+    model = SVMClassifier(kernel=lambda a, b: slow_gram(a), time_limit=40.0)
+    limits = limits_handed_out(monkeypatch, base, model, X, y)
     assert limits[0] <= 39.7
     clock = Clock(40.0)
     problem = TruncatedHingeClassifier().problem(X, y)
