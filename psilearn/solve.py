@@ -18,7 +18,7 @@ import numpy as np
 from .core.losses import JUMP_TOLERANCE
 from .core.problem import Problem
 from .core.result import ROUNDING, Certificate, Claim, InconsistentBoundError, Result, Status
-from .core.solving import Clock, Options, SolverSettings
+from .core.solving import Clock, Options, SolverSettings, reporting_as
 from .core.spaces import LinearSpace
 
 #: Multiplications per iteration up to which the interior point is the machine for l1 penalties.
@@ -132,7 +132,8 @@ def solve(problem: Problem, solver: str, options: Options, start: Result | None 
     """Solve with the named solver; "auto" takes the best convex machine, or :func:`solve_nonconvex`."""
     if solver == "auto":
         return (solve_convex if problem.is_convex else solve_nonconvex)(problem, options, start)
-    return _consistent(problem, _solve(problem, solver, options, start))
+    with reporting_as(solver):
+        return _consistent(problem, _solve(problem, solver, options, start))
 
 
 def _solve(problem: Problem, solver: str, options: Options, start: Result | None) -> Result:

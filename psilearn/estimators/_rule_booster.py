@@ -87,7 +87,7 @@ class RuleBooster(ClassifierMixin, BaseEstimator, ABC):
         limit = getattr(self, "time_limit", None)
         if limit is None:
             return math.inf
-        if not isinstance(limit, Real) or not limit > 0:
+        if not isinstance(limit, Real) or not float(limit) > 0:
             raise ValueError(f"time_limit must be a positive number of seconds or None, got {limit!r}.")
         return float(limit)
 

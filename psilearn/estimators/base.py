@@ -20,12 +20,13 @@ from ..core.losses import Loss
 from ..core.penalties import Penalty
 from ..core.problem import Problem
 from ..core.result import Result, Status
-from ..core.solving import Clock, Options, SolverSettings
+from ..core.solving import LOGGER, Clock, Options, SolverSettings
 from ..core.spaces import LinearSpace
 from ..core.spaces.gram import Kernel, scale_of
 from ..solve import SOLVERS, solve, takes
 from .certified import Certified
 from .encode import Sample, classes_of, encode
+from .progress import shown
 from .warmup import warm_up
 
 #: Multipliers below this share of their cost are rounding, not support.
@@ -74,7 +75,8 @@ class MarginEstimator(Certified, ClassifierMixin, BaseEstimator):
     random_state : int, RandomState or None
         Seed of restarts; None is 0, so that fits are repeatable.
     verbose : int, default=0
-        0 is silent.
+        0 is silent; 1 shows objective and bound about twice a second while the fit runs; 2 shows every line, also of
+        the solvers inside the solver. All of it goes to the logger "psilearn", whatever ``verbose`` is.
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
@@ -137,9 +139,14 @@ class MarginEstimator(Certified, ClassifierMixin, BaseEstimator):
             Weights; a weight of 2 equals the row given twice, 0 equals its absence.
         """
         clock = Clock(self._fit_share * self._limit)
-        problem, sample = self._prepare(X, y, sample_weight, clock)
-        warm_up(problem, self.solver, clock)
-        self._keep(self._solve(problem, self._options(clock.left)), problem, sample)
+        with shown(self.verbose):
+            problem, sample = self._prepare(X, y, sample_weight, clock)
+            warm_up(problem, self.solver, clock)
+            self._keep(self._solve(problem, self._options(clock.left)), problem, sample)
+            LOGGER.info(
+                "%s: %s after %.2f s, objective %.6g, bound %.6g, gap %.3g", type(self).__name__,
+                self.status_.value, clock.seconds, self.objective_, self.lower_bound_, self.gap_,
+            )  # fmt: skip
         self._warn_unless_done()
         return self
 

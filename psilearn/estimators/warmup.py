@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..core.problem import Problem
-from ..core.solving import Clock, Options
+from ..core.solving import Clock, Options, reporting_as
 from ..core.spaces import KernelSpace, LinearSpace
 from ..solve import choose_convex, choose_exact, solve, takes
 
@@ -40,7 +40,8 @@ def warm_up(problem: Problem, solver: str, clock: Clock) -> None:
         tiny = _tiny(kind)
         key = (name, repr(tiny.loss), repr(tiny.penalty), tiny.n_classes, tiny.space.kind)
         if key not in _warm and takes(name, tiny):
-            solve(tiny, name, Options(max_iter=None if tiny.n_classes == 2 else NODES))
+            with reporting_as("compiling"):
+                solve(tiny, name, Options(max_iter=None if tiny.n_classes == 2 else NODES))
         _warm.add(key)
     clock.start += clock.seconds - began
 
