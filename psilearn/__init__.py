@@ -6,9 +6,14 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from .core.losses import HardMargin, Hinge, Psi, RejectHinge, TruncatedHinge, TruncatedReject
+from .core.penalties import Penalty
+from .core.problem import Problem
+from .core.result import Certificate, Result, Verification
+from .core.solving import Options
 from .estimators.margin import MarginClassifier, PsiClassifier, SVMClassifier, TruncatedHingeClassifier
 from .estimators.path import Path, regularization_path, truncation_path
 from .estimators.reject import RejectClassifier
+from .solve import solve
 
 __version__ = "0.1.0"
 
@@ -40,22 +45,28 @@ _LAZY_MODULES = {
 }
 
 __all__ = [
+    "Certificate",
     "HardMargin",
     "Hinge",
     "L0BoostClassifier",
     "LPBoostClassifier",
     "LogicalBinarizer",
     "MarginClassifier",
+    "Options",
     "Path",
+    "Penalty",
+    "Problem",
     "Psi",
     "PsiClassifier",
     "RejectClassifier",
     "RejectHinge",
+    "Result",
     "SVMClassifier",
     "SlipperClassifier",
     "TruncatedHinge",
     "TruncatedHingeClassifier",
     "TruncatedReject",
+    "Verification",
     "__version__",
     "best_monomial",
     "certify_labels",
@@ -63,6 +74,7 @@ __all__ = [
     "load",
     "regularization_path",
     "save",
+    "solve",
     "truncation_path",
 ]
 

@@ -39,8 +39,8 @@ CONES_DIMENSION, VERTICES_DIMENSION = 6, 4
 #: Seconds beyond the time limit that the preparation of an exact search may take, and what sorting the distances of two
 #: samples costs, in multiplications.
 GRACE, SORTING = 0.1, 400
-#: Part of the time limit that may be spent beyond it on bringing the best point found to a stationary one.
-POLISHING_SHARE = 0.05
+#: Part of the time limit, and seconds, that may be spent beyond it on bringing the best point found to a stationary one.
+POLISHING_SHARE, POLISHING_SECONDS = 0.05, 0.5
 #: How far, relative to the objective, rounding may lift a proved bound above an attained objective: the tolerance with
 #: which margins count as on the jump of a loss.
 BOUND_ROUNDING = JUMP_TOLERANCE
@@ -128,8 +128,37 @@ def load(name: str) -> ModuleType:
     return importlib.import_module(f".{SOLVERS[name].module}", __package__)
 
 
-def solve(problem: Problem, solver: str, options: Options, start: Result | None = None) -> Result:
-    """Solve with the named solver; "auto" takes the best convex machine, or :func:`solve_nonconvex`."""
+def solve(
+    problem: Problem, solver: str = "auto", options: Options | None = None, start: Result | None = None
+) -> Result:
+    """Solve a problem.
+
+    Parameters
+    ----------
+    problem : Problem
+        What to minimise, for instance ``estimator.problem(X, y)``.
+    solver : str, default="auto"
+        A name in :data:`SOLVERS`; "auto" takes the best convex solver, or :func:`solve_nonconvex`.
+    options : Options, optional
+        Tolerances and limits.
+    start : Result, optional
+        A warm start: an earlier result on the same samples.
+
+    Returns
+    -------
+    Result
+        Coefficients, and a certificate of what is proved of them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from psilearn import SVMClassifier, solve
+    >>> problem = SVMClassifier().problem(np.array([[0.0], [1.0], [2.0], [3.0]]), [0, 0, 1, 1])
+    >>> result = solve(problem)
+    >>> result.certificate.verify(problem).ok
+    True
+    """
+    options = options or Options()
     if solver == "auto":
         return (solve_convex if problem.is_convex else solve_nonconvex)(problem, options, start)
     with reporting_as(solver):
@@ -373,7 +402,7 @@ def solve_nonconvex(problem: Problem, options: Options, start: Result | None = N
     if exact.status is Status.OPTIMAL or not problem.loss.is_continuous:
         return exact
     if exact.objective < found.objective:  # an unproved improvement is brought to a critical point, too
-        polishing = max(clock.left, 0.0) + POLISHING_SHARE * options.time_limit
+        polishing = max(clock.left, 0.0) + POLISHING_SHARE * options.time_limit + POLISHING_SECONDS
         found = descend(problem, replace(options, time_limit=polishing), exact)
     found = found.with_bound(exact.lower_bound, exact.certificate.engine, exact.certificate.proof)
     return _consistent(problem, replace(found, status=exact.status, history=[*found.history, *exact.history]))

@@ -83,7 +83,7 @@ def reporting_as(name: str) -> Iterator[None]:
 
 
 def report(step: Step) -> None:
-    """Log a line of history: at level INFO, or DEBUG if a solver inside another one speaks, maybe of another problem."""
+    """Log a line of history: at level INFO, or DEBUG if a solver inside another one speaks of a problem of its own."""
     names = _at_work.get()
     level = logging.INFO if len(names) <= 1 else logging.DEBUG
     if LOGGER.isEnabledFor(level):

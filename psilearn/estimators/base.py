@@ -230,7 +230,6 @@ class MarginEstimator(Certified, ClassifierMixin, BaseEstimator):
         u = problem.margins_of_scores(F)
         self.suspects_ = sample.given(problem.loss.is_capped(u))
         highest = max((t for _, t in problem.loss.hinges), default=problem.loss.t)
-        self.margin_support_ = sample.given(u <= highest + 1e-6)
         carries = self._carries(result, problem, u, highest)
         self.support_ = sample.given(carries)
         if self._is_linear:
