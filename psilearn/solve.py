@@ -39,7 +39,7 @@ CONES_DIMENSION, VERTICES_DIMENSION = 6, 4
 #: Seconds beyond the time limit that the preparation of an exact search may take, and what sorting the distances of two
 #: samples costs, in multiplications.
 GRACE, SORTING = 0.1, 400
-#: Part of the time limit, and seconds, that may be spent beyond it on bringing the best point found to a stationary one.
+#: Part of the time limit, and seconds, that may be spent beyond it on descending from the best point found.
 POLISHING_SHARE, POLISHING_SECONDS = 0.05, 0.5
 #: How far, relative to the objective, rounding may lift a proved bound above an attained objective: the tolerance with
 #: which margins count as on the jump of a loss.

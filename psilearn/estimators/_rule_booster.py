@@ -16,7 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import assert_all_finite
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d, validate_data
 
-from ..core.result import Status
+from ..core.result import Status, Verification
 from ..core.solving import Clock
 from ..rules.attributes import Attribute, Table
 from ..rules.binarize import LogicalBinarizer, read_table
@@ -81,6 +81,43 @@ class RuleBooster(ClassifierMixin, BaseEstimator, ABC):
             message = f"{type(self).__name__} stopped early ({self.status_}); objective_ and its bound are honest."
             warnings.warn(message, ConvergenceWarning, stacklevel=2)
         return self
+
+    def verify(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Verification:
+        """Recompute every claim of the fit from the data it was made on.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            What was handed to ``fit``.
+
+        Returns
+        -------
+        Verification
+            ``ok, objective, bound, gap, message``; ``ok`` is True only if every claim was recomputed.
+        """
+        check_is_fitted(self)
+        worker = clone(self)
+        training = worker._read(X, y, sample_weight)
+        if not np.array_equal(worker.classes_, self.classes_):
+            return Verification(False, math.nan, -math.inf, math.inf, "y holds other classes than those of the fit")
+        targets = [1] if self.classes_.size == 2 else list(range(self.classes_.size))
+        checked = []
+        for target, result in zip(targets, self.results_):
+            signs = np.where(training.codes == target, 1, -1)
+            checked.append(worker._checked(Observations.merge(training.matrix, signs, training.weight), result))
+        faults = [check.message for check in checked if not check.ok]
+        if not faults:
+            again = [(r.columns, r.weights, r) for r in self.results_]
+            worker._collect(training, again, targets)
+            faults = _differences(worker, self)
+        objective, bound = (float(sum(getattr(check, name) for check in checked)) for name in ("objective", "bound"))
+        gap = self.gap_ if not faults else math.inf
+        return Verification(not faults, objective, bound, gap, "; ".join(faults) or "objective and bound recomputed")
+
+    def _checked(self, data: Observations, result: Any) -> Verification:
+        """Recompute objective and bound of one problem."""
+        message = f"{type(self).__name__} claims nothing that can be recomputed"
+        return Verification(False, math.nan, -math.inf, math.inf, message)
 
     def _limit(self) -> float:
         """Seconds for all problems together."""
@@ -225,3 +262,17 @@ class RuleBooster(ClassifierMixin, BaseEstimator, ABC):
         tags.input_tags.allow_nan = self.base_learner is None
         tags.input_tags.categorical = self.base_learner is None
         return tags
+
+
+def _differences(again: RuleBooster, given: RuleBooster) -> list[str]:
+    """Name the figures and rules of a fit that do not follow from its results."""
+    faults = []
+    for name in ("objective_", "lower_bound_", "upper_bound_", "gap_"):
+        stated = getattr(given, name, None)
+        if stated is not None and stated != getattr(again, name):
+            faults.append(f"{name} is stated as {stated!r}, the results give {getattr(again, name)!r}")
+    if not np.array_equal(again.weights_, given.weights_) or list(map(str, again.rules_)) != list(
+        map(str, given.rules_)
+    ):
+        faults.append("the rules or their weights are not those of the results")
+    return faults

@@ -10,13 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
-from ..core.result import relative_gap
+from ..core.result import Verification, relative_gap
 from ..rules import lpboost, slipper
 from ..rules.binarize import LogicalBinarizer
 from ..rules.l0 import boost as l0boost
 from ..rules.observations import Observations
-from ..rules.pricing.oracles import Column, MonomialOracle
+from ..rules.pricing.oracles import Column, MonomialOracle, Oracle
 from ._rule_booster import RuleBooster, Training
+from .rule_claims import check_l0, check_lpboost
 
 __all__ = ["L0BoostClassifier", "LPBoostClassifier", "SlipperClassifier"]
 
@@ -80,6 +81,9 @@ class LPBoostClassifier(RuleBooster):
         oracle = self._oracle(data, lambda order: 0.0)
         result = lpboost.solve(data, oracle, self.nu, tol=self.tol, max_iter=self.max_iter, time_limit=seconds)
         return result.columns, result.weights, result
+
+    def _checked(self, data: Observations, result: lpboost.LPBoostResult) -> Verification:
+        return check_lpboost(data, self._oracle(data, lambda order: 0.0), self.nu, result)
 
     def _bound_of(self, result: lpboost.LPBoostResult) -> float:
         return result.objective
@@ -178,15 +182,28 @@ class L0BoostClassifier(RuleBooster):
             and not np.isin(data.X, (-1, 0, 1)).all()
         ):
             raise ValueError("L0-RBoost needs answers -1, 0 or 1 from a precomputed base learner.")
-        self.rho_ = min(1.0, 20.0 / data.total) if isinstance(self.rho, str) and self.rho == "auto" else self.rho
-        cost = self._cost(data)
-        oracle = self._oracle(data, cost)
-        costs = [cost(order) for order in range(oracle.max_order + 1 if isinstance(oracle, MonomialOracle) else 2)]
+        self.rho_ = self._margin(data)
+        oracle, costs = self._priced(data)
         result = l0boost.solve(
             data, oracle, self.rho_, cuts=self.cuts, min_cost=min(costs), tol=self.tol,
             integer_costs=all(c.is_integer() for c in costs), max_iter=self.max_iter, time_limit=seconds,
         )  # fmt: skip
         return result.columns, result.weights, result
+
+    def _margin(self, data: Observations) -> float:
+        return min(1.0, 20.0 / data.total) if isinstance(self.rho, str) and self.rho == "auto" else self.rho
+
+    def _priced(self, data: Observations) -> tuple[Oracle, list[float]]:
+        """Return the base learner and the costs of its orders."""
+        cost = self._cost(data)
+        oracle = self._oracle(data, cost)
+        return oracle, [
+            cost(order) for order in range(oracle.max_order + 1 if isinstance(oracle, MonomialOracle) else 2)
+        ]
+
+    def _checked(self, data: Observations, result: l0boost.L0BoostResult) -> Verification:
+        oracle, costs = self._priced(data)
+        return check_l0(data, oracle, self._margin(data), min(costs), result)
 
     def _bound_of(self, result: l0boost.L0BoostResult) -> float:
         return result.lower_bound
