@@ -45,9 +45,9 @@ def check_lpboost(data: Observations, oracle: Oracle, nu: float, result: lpboost
 
 
 def check_l0(
-    data: Observations, oracle: Oracle, rho: float, min_cost: float, result: l0boost.L0BoostResult
+    data: Observations, oracle: Oracle, rho: float, order_costs: list[float], result: l0boost.L0BoostResult
 ) -> Verification:
-    """Recompute z of (18) from a feasible (lambda, mu, xi), all cuts, and the lower bound of stored multipliers."""
+    """Recompute z of (18) from a feasible (lambda, mu, xi), all cuts, and the lower bounds of stored multipliers."""
     H = _answers(data, oracle, result)
     stated = result.certificate
     if H is None or result.xi.shape != data.y.shape:
@@ -62,9 +62,12 @@ def check_l0(
     allowance = ROUNDING * max(1.0, abs(objective))
     if not abs(objective - stated.objective) <= allowance:
         return _refused(f"the solution gives {objective!r}, {stated.objective!r} is stated")
-    bound = _proved_bound(data, oracle, rho, min_cost, result)
+    bound = _proved_bound(data, oracle, rho, min(order_costs), result)
     if not stated.lower_bound <= bound + allowance:
         return _refused(f"the lower bound {stated.lower_bound!r} is stated, but only {bound!r} is proved")
+    is_integer = all(cost.is_integer() for cost in order_costs) and bool(np.all(data.weight == np.round(data.weight)))
+    if not stated.integer_bound <= l0boost.integer_bound(bound, is_integer) + allowance:
+        return _refused(f"the bound {stated.integer_bound!r} on the integer optimum is stated, but not proved")
     if not _violation(data, H, mu, xi) <= stated.violation + ROUNDING and stated.lower_bound > -math.inf:
         return _refused(f"cuts are violated by more than {stated.violation!r}")
     bound = min(bound, stated.lower_bound)

@@ -203,7 +203,7 @@ class L0BoostClassifier(RuleBooster):
 
     def _checked(self, data: Observations, result: l0boost.L0BoostResult) -> Verification:
         oracle, costs = self._priced(data)
-        return check_l0(data, oracle, self._margin(data), min(costs), result)
+        return check_l0(data, oracle, self._margin(data), costs, result)
 
     def _bound_of(self, result: l0boost.L0BoostResult) -> float:
         return result.lower_bound

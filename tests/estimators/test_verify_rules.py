@@ -16,6 +16,7 @@ MODELS = [
     LPBoostClassifier(nu=0.6, max_order=2),
     L0BoostClassifier(),
     L0BoostClassifier(max_order=2, costs=0.7),
+    L0BoostClassifier(max_order=2, costs=1),
     LPBoostClassifier(nu=0.6, max_iter=3),
     L0BoostClassifier(max_iter=4),
 ]
@@ -67,6 +68,7 @@ def test_tampered_results_are_noticed(model):
                 assert forged.upper_bound_ >= fit.upper_bound_ - 1e-6 or forged.upper_bound_ >= fit.objective_ - 1e-6
             else:
                 assert forged.lower_bound_ <= fit.objective_ + 1e-6
+                assert forged.certificate_[0].integer_bound <= math.ceil(fit.objective_ - 1e-6) + 1e-6
 
 
 def fit_training(fit, X, y):
@@ -87,7 +89,7 @@ def tampered(result, rng):
             result, evidence=head if isinstance(result.evidence, np.ndarray) else (head, *result.evidence[1:])
         )
     if hasattr(result, "certificate"):
-        name = "objective" if change == "objective" else "lower_bound"
+        name = "objective" if change == "objective" else rng.choice(["lower_bound", "integer_bound"])
         stated = getattr(result.certificate, name) * value
         return replace(result, certificate=replace(result.certificate, **{name: stated}))
     name = "objective" if change == "objective" else "upper_bound"

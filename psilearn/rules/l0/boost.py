@@ -125,6 +125,11 @@ def scaled_bound(value: float, vote: float, mark: float, min_cost: float) -> flo
     return t * (value + vote) + (1.0 - t) * min_cost
 
 
+def integer_bound(bound: float, is_integer: bool) -> float:
+    """Return the bound (23) on the integer optimum (15): rounded up if all weights and costs are integers."""
+    return float(math.ceil(bound - _WHOLE)) if is_integer and bound > -math.inf else bound
+
+
 def bound_of(
     data: Observations,
     oracle: Oracle,
@@ -363,11 +368,8 @@ class _Run:
             mu[column.key] = mu.get(column.key, 0.0) + value
             weights[column.key] = weights.get(column.key, 0.0) + (value if votes else 0.0)
         keys = [key for key in column_of if mu[key] > 0]
-        rounds_up = is_integer and self.lower_bound > -math.inf
-        whole = math.ceil(self.lower_bound - _WHOLE) if rounds_up else self.lower_bound
-        certificate = RelaxationCertificate(
-            self.objective, self.reduced_cost, self.violation, self.lower_bound, float(whole)
-        )
+        whole = integer_bound(self.lower_bound, is_integer)
+        certificate = RelaxationCertificate(self.objective, self.reduced_cost, self.violation, self.lower_bound, whole)
         return L0BoostResult(
             [column_of[key] for key in keys],
             np.array([weights[key] for key in keys]),
