@@ -8,6 +8,7 @@ what solver="auto" takes here, and its paths are set against the cold fits of bo
     python benchmarks/reject.py [--large]        (--large adds n = 1e6, p = 200: 1.6 GB of data)
 """
 
+import importlib
 import sys
 import time
 import warnings
@@ -18,7 +19,6 @@ import scipy.sparse as sp
 from sklearn.linear_model import SGDClassifier
 from sklearn.svm import LinearSVC
 
-from psilearn import solve as registry
 from psilearn.convex.bundle import solver as bundle
 from psilearn.convex.risk import risk_of
 from psilearn.convex.smoothed import solver as smoothed
@@ -27,6 +27,8 @@ from psilearn.core.penalties import Penalty
 from psilearn.core.problem import Problem
 from psilearn.core.solving import Options
 from psilearn.core.spaces import LinearSpace
+
+registry = importlib.import_module("psilearn.solve")
 
 OPTIONS = Options(tol=1e-3)
 SPARSE = Options(tol=1e-3, time_limit=300.0)

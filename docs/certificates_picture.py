@@ -17,7 +17,7 @@ from psilearn.core.result import Status
 from psilearn.core.solving import Options
 from psilearn.core.spaces import LinearSpace
 from psilearn.datasets import make_quadratic
-from psilearn.exact.label_prices import certify_labels
+from psilearn.exact.label_prices import price_labels
 from psilearn.exact.two_class import solver as mip
 
 
@@ -33,7 +33,7 @@ def main() -> None:
         objective.append(result.objective)
         bound.append(result.lower_bound)
         limit = int(1.5 * limit) + 1
-    prices = certify_labels(problem, result, Options(max_iter=40_000))
+    prices = price_labels(problem, result, Options(max_iter=40_000))
     figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.4), constrained_layout=True)
     left.step(nodes, objective, where="post", label="best fit found")
     left.step(nodes, bound, where="post", label="no fit is below")

@@ -6,14 +6,20 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from .core.losses import HardMargin, Hinge, Psi, RejectHinge, TruncatedHinge, TruncatedReject
+from .core.penalties import Penalty
+from .core.problem import Problem
+from .core.result import Certificate, Result, Verification
+from .core.solving import Options
 from .estimators.margin import MarginClassifier, PsiClassifier, SVMClassifier, TruncatedHingeClassifier
 from .estimators.path import Path, regularization_path, truncation_path
 from .estimators.reject import RejectClassifier
+from .solve import solve
 
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from .app.audit import find_label_issues
+    from .app.label_prices import certify_labels
     from .app.persist import load, save
     from .estimators.rules import L0BoostClassifier, LPBoostClassifier, SlipperClassifier
     from .rules.binarize import LogicalBinarizer
@@ -26,6 +32,7 @@ _LAZY = {
     "LogicalBinarizer": "rules.binarize",
     "SlipperClassifier": "estimators.rules",
     "best_monomial": "rules.rules",
+    "certify_labels": "app.label_prices",
     "find_label_issues": "app.audit",
     "load": "app.persist",
     "save": "app.persist",
@@ -38,28 +45,36 @@ _LAZY_MODULES = {
 }
 
 __all__ = [
+    "Certificate",
     "HardMargin",
     "Hinge",
     "L0BoostClassifier",
     "LPBoostClassifier",
     "LogicalBinarizer",
     "MarginClassifier",
+    "Options",
     "Path",
+    "Penalty",
+    "Problem",
     "Psi",
     "PsiClassifier",
     "RejectClassifier",
     "RejectHinge",
+    "Result",
     "SVMClassifier",
     "SlipperClassifier",
     "TruncatedHinge",
     "TruncatedHingeClassifier",
     "TruncatedReject",
+    "Verification",
     "__version__",
     "best_monomial",
+    "certify_labels",
     "find_label_issues",
     "load",
     "regularization_path",
     "save",
+    "solve",
     "truncation_path",
 ]
 

@@ -17,8 +17,8 @@ import numpy as np
 
 from .core.losses import JUMP_TOLERANCE
 from .core.problem import Problem
-from .core.result import Certificate, Claim, Result, Status
-from .core.solving import Clock, Options, SolverSettings
+from .core.result import ROUNDING, Certificate, Claim, InconsistentBoundError, Result, Status
+from .core.solving import Clock, Options, SolverSettings, reporting_as
 from .core.spaces import LinearSpace
 
 #: Multiplications per iteration up to which the interior point is the machine for l1 penalties.
@@ -35,6 +35,15 @@ EXACT_WORK, EXACT_SAMPLES = 8e6, 2000
 
 #: Largest (k - 1)(d + 1) for which "auto" takes the search over cones, and the one over vertices.
 CONES_DIMENSION, VERTICES_DIMENSION = 6, 4
+
+#: Seconds beyond the time limit that the preparation of an exact search may take, and what sorting the distances of two
+#: samples costs, in multiplications.
+GRACE, SORTING = 0.1, 400
+#: Part of the time limit, and seconds, that may be spent beyond it on descending from the best point found.
+POLISHING_SHARE, POLISHING_SECONDS = 0.05, 0.5
+#: How far, relative to the objective, rounding may lift a proved bound above an attained objective: the tolerance with
+#: which margins count as on the jump of a loss.
+BOUND_ROUNDING = JUMP_TOLERANCE
 
 
 @dataclass(frozen=True)
@@ -53,12 +62,16 @@ class Solver:
         "start" (the end point of a descent; for exact solvers).
     finish_work : float
         Multiplications per iteration of the finishing solver up to which it is handed.
+    preparation : float
+        Seconds before a search begins, per n^2 (min(n, dim) + SORTING): distances of all samples, sorted, and
+        coordinates of kernels.
     """
 
     module: str
     line: str
     needs: tuple[str, ...] = ()
     finish_work: float = math.inf
+    preparation: float = 0.0
 
 
 SOLVERS: dict[str, Solver] = {
@@ -87,7 +100,10 @@ SOLVERS: dict[str, Solver] = {
     "smo": Solver("convex.smo", "decomposition along cycles of the class graph; kernel machines"),
     "dca": Solver("convex.dca", "d.c. algorithm; a critical point of any continuous loss", ("inner",)),
     "mip": Solver(
-        "exact.two_class.solver", "branch and bound; the proved global optimum of two-class problems", ("start",)
+        "exact.two_class.solver",
+        "branch and bound; the proved global optimum of two-class problems",
+        ("start",),
+        preparation=1e-9,  # one core: 1 s for 1,600 samples of 20 features, 16 to 70 s for an rbf kernel and 3,000
     ),
     "patterns": Solver(
         "exact.k_class.patterns",
@@ -112,16 +128,50 @@ def load(name: str) -> ModuleType:
     return importlib.import_module(f".{SOLVERS[name].module}", __package__)
 
 
-def solve(problem: Problem, solver: str, options: Options, start: Result | None = None) -> Result:
-    """Solve with the named solver; "auto" takes the best convex machine, or :func:`solve_nonconvex`."""
+def solve(
+    problem: Problem, solver: str = "auto", options: Options | None = None, start: Result | None = None
+) -> Result:
+    """Solve a problem.
+
+    Parameters
+    ----------
+    problem : Problem
+        What to minimise, for instance ``estimator.problem(X, y)``.
+    solver : str, default="auto"
+        A name in :data:`SOLVERS`; "auto" takes the best convex solver, or :func:`solve_nonconvex`.
+    options : Options, optional
+        Tolerances and limits.
+    start : Result, optional
+        A warm start: an earlier result on the same samples.
+
+    Returns
+    -------
+    Result
+        Coefficients, and a certificate of what is proved of them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from psilearn import SVMClassifier, solve
+    >>> problem = SVMClassifier().problem(np.array([[0.0], [1.0], [2.0], [3.0]]), [0, 0, 1, 1])
+    >>> result = solve(problem)
+    >>> result.certificate.verify(problem).ok
+    True
+    """
+    options = options or Options()
     if solver == "auto":
         return (solve_convex if problem.is_convex else solve_nonconvex)(problem, options, start)
+    with reporting_as(solver):
+        return _consistent(problem, _solve(problem, solver, options, start))
+
+
+def _solve(problem: Problem, solver: str, options: Options, start: Result | None) -> Result:
     module, entry = load(solver), SOLVERS[solver]
     reason = refusal(solver, problem)
     if reason is not None:
         raise ValueError(reason)
     if "start" in entry.needs:
-        return _solve_globally(module, problem, options, start)
+        return _solve_globally(entry, problem, options, start)
     return module.solve(problem, options, start, **_handed(entry, problem))
 
 
@@ -197,7 +247,7 @@ def _nonconvex_path(problems: Sequence[Problem], solver: str, options: Options) 
         problem, other = problems[at], results[neighbour]
         if problem.value(other.coef, other.intercept) < results[at].objective:
             again = solve(problem, solver, options, _carried_over(other, problems[neighbour], problem))
-            results[at] = _better(results[at], again)
+            results[at] = _better(problem, results[at], again)
     return results
 
 
@@ -208,15 +258,31 @@ def _carried_over(result: Result, old: Problem, new: Problem) -> Result:
     return replace(result, multipliers=result.multipliers * (new.C / old.C))
 
 
-def _better(a: Result, b: Result) -> Result:
+def _better(problem: Problem, a: Result, b: Result) -> Result:
     """Return the result of the smaller objective; global bounds hold for both, so the larger one is kept."""
-    best = b if b.objective < a.objective else a
-    bound = min(max(a.lower_bound, b.lower_bound), best.objective)
-    certificate = replace(best.certificate, bound=bound) if best.certificate.claim is Claim.GLOBAL else best.certificate
-    return replace(best, lower_bound=bound, certificate=certificate)
+    best, other = (b, a) if b.objective < a.objective else (a, b)
+    if other.lower_bound > best.lower_bound:
+        best = best.with_bound(other.lower_bound, other.certificate.engine, other.certificate.proof)
+    return _consistent(problem, best)
 
 
-def _solve_globally(module: ModuleType, problem: Problem, options: Options, start: Result | None) -> Result:
+def _consistent(problem: Problem, result: Result) -> Result:
+    """Return the result unless its bound lies above its objective by more than rounding, which is an error.
+
+    Tilted problems are steps of an algorithm, whose objectives may cancel; nothing is claimed of them.
+    """
+    excess = result.lower_bound - result.objective
+    if problem.tilt is not None or excess <= 0:
+        return result
+    if excess > BOUND_ROUNDING * abs(result.objective) + ROUNDING * problem.zero_value:
+        raise InconsistentBoundError(
+            f"The lower bound {result.lower_bound!r} lies above the objective {result.objective!r} that is attained: "
+            "nothing is proved. Please report this problem."
+        )
+    return replace(result, certificate=replace(result.certificate, bound=result.objective))
+
+
+def _solve_globally(entry: Solver, problem: Problem, options: Options, start: Result | None) -> Result:
     """Run an exact solver from the d.c. end point; an optimum that is a constant function is returned as exactly that.
 
     Otherwise coefficients of rounding size would decide the predictions (f = 0 is optimal for small a and many flips).
@@ -224,6 +290,10 @@ def _solve_globally(module: ModuleType, problem: Problem, options: Options, star
     clock = Clock(options.time_limit)
     if start is None:
         start = descend(problem, options)
+    work = float(problem.n**2 * (min(problem.n, problem.space.dim) + SORTING))
+    if entry.preparation * work > max(clock.left, 0.0) + GRACE:
+        return _without_search(problem, start)
+    module = importlib.import_module(f".{entry.module}", __package__)
     result = module.solve(problem, replace(options, time_limit=clock.left), start)
     value, b = problem.best_constant()
     # Scores that differ by less than the tolerance of the jump gain that tolerance only, which a large C makes dear.
@@ -233,10 +303,15 @@ def _solve_globally(module: ModuleType, problem: Problem, options: Options, star
     if is_restricted or value > result.objective + tolerance * abs(result.objective):
         return result
     note = "the optimum is a constant function" if result.status is Status.OPTIMAL else "the best found is constant"
-    bound = min(result.lower_bound, value)
-    certificate = replace(result.certificate, objective=value, bound=bound, note=note)
-    W = np.zeros_like(result.coef)
-    return replace(result, coef=W, intercept=b, objective=value, lower_bound=bound, certificate=certificate)
+    certificate = replace(result.certificate, objective=value, note=note)
+    return replace(result, coef=np.zeros_like(result.coef), intercept=b, certificate=certificate)
+
+
+def _without_search(problem: Problem, start: Result) -> Result:
+    """Return the point that a search would start from; its own certificate may speak of another problem."""
+    note = "the time limit is too short for an exact search to begin"
+    certificate = Certificate(Claim.NONE, problem.value(start.coef, start.intercept), note=note)
+    return replace(start, status=Status.TIME_LIMIT, certificate=certificate, multipliers=None)
 
 
 def solve_convex(problem: Problem, options: Options, start: Result | None = None) -> Result:
@@ -288,7 +363,7 @@ def descend(problem: Problem, options: Options, start: Result | None = None) -> 
         return result
     objective = problem.value(result.coef, result.intercept)
     certificate = Certificate(Claim.NONE, objective, note="d.c. end point of a continuous surrogate; no bound is known")
-    return replace(result, objective=objective, certificate=certificate, status=Status.HEURISTIC, multipliers=None)
+    return replace(result, certificate=certificate, status=Status.HEURISTIC, multipliers=None)
 
 
 def _surrogate(problem: Problem) -> Problem:
@@ -307,7 +382,7 @@ def solve_nonconvex(problem: Problem, options: Options, start: Result | None = N
 
     The budget is ``time_limit``. Without one a continuous loss is left at its certified critical point, at the speed of
     a support vector machine; a loss that jumps has no other solver, so EXACT_WORK is spent on it. The better point is
-    returned, with the best bound that was proved.
+    returned, with the bound that was proved; its status is what stopped the proof.
     """
     clock = Clock(options.time_limit)
     found = descend(problem, options, start)
@@ -327,8 +402,10 @@ def solve_nonconvex(problem: Problem, options: Options, start: Result | None = N
     if exact.status is Status.OPTIMAL or not problem.loss.is_continuous:
         return exact
     if exact.objective < found.objective:  # an unproved improvement is brought to a critical point, too
-        found = descend(problem, replace(options, time_limit=math.inf), exact)
-    return replace(found, lower_bound=exact.lower_bound, history=[*found.history, *exact.history])
+        polishing = max(clock.left, 0.0) + POLISHING_SHARE * options.time_limit + POLISHING_SECONDS
+        found = descend(problem, replace(options, time_limit=polishing), exact)
+    found = found.with_bound(exact.lower_bound, exact.certificate.engine, exact.certificate.proof)
+    return _consistent(problem, replace(found, status=exact.status, history=[*found.history, *exact.history]))
 
 
 __all__ = [

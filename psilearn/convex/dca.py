@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from ..core.capabilities import ANY_CLASSES, ANY_CONVEX, ANY_LINEAR, CONVEX_PENALTIES, TILT, Takes
 from ..core.problem import Problem
-from ..core.result import Certificate, Claim, Result, Status
+from ..core.result import Certificate, Claim, Result, Status, critical_residual
 from ..core.solving import NOTHING_PROVED, Clock, Options, Solve, SolverSettings
 from ..core.spaces import KernelSpace
 
@@ -134,6 +134,7 @@ def _descend(problem: Problem, start: Result, options: Options, clock: Clock, in
         if finished and warm.status is not Status.INTERRUPTED:
             return _result(here, Status.CRITICAL, residual, steps, warm, inner_gaps)
         if (stop := _reason_to_stop(warm, clock, steps, limit)) is not None:
+            residual = critical_residual(problem, here.W, here.b, warm.multipliers)  # the point may have moved on
             return _result(here, stop, residual, steps, warm, inner_gaps)
         # Inexact while the steps are long; exact once a step gains less than the inner error lets us see.
         if gain <= 2.0 * tol * abs(here.objective):
@@ -163,4 +164,4 @@ def _result(point: _Point, status: Status, residual: float, steps: int, last: Re
     if isinstance(point.majorant.space, KernelSpace) and not point.majorant.space.is_psd:
         certificate = Certificate(Claim.NONE, point.objective, note=NOTHING_PROVED)
     extra = {"inner_gaps": gaps, "tilt": _tilt(point)}
-    return Result(point.W, point.b, point.objective, -math.inf, status, certificate, steps, (), R, extra)
+    return Result(point.W, point.b, status, certificate, steps, (), R, extra)

@@ -381,7 +381,7 @@ def _finish(dual: _Dual, options: Options, clock: Clock, status: Status | None) 
         return _for_shifted_kernel(dual, result, options)
     certificate = Certificate(Claim.NONE, result.objective, note=NOTHING_PROVED)
     final = Status.CRITICAL if status is None else status
-    return replace(result, lower_bound=-math.inf, status=final, certificate=certificate)
+    return replace(result, status=final, certificate=certificate)
 
 
 def _for_shifted_kernel(dual: _Dual, result: Result, options: Options) -> Result:
@@ -399,4 +399,4 @@ def _for_shifted_kernel(dual: _Dual, result: Result, options: Options) -> Result
     status = result.status
     if status is Status.OPTIMAL and certificate.gap > options.tol:
         status = Status.STALLED
-    return replace(result, lower_bound=bound, status=status, certificate=certificate)
+    return replace(result, status=status, certificate=certificate)

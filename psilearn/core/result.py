@@ -6,7 +6,7 @@ import enum
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,12 +14,16 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     from .problem import Problem
 
+#: Rounding of an objective relative to the objective of f = 0: an error of a few units in the last place of a margin
+#: costs that much times C, also where the optimum itself is small against C.
+ROUNDING = 1e-14
+
 
 class Status(enum.StrEnum):
-    """Why a solver stopped."""
+    """What stopped a solver; what is proved of its solution is said by the :class:`Certificate`."""
 
     OPTIMAL = "optimal"  # objective and bound agree within the asked tolerance
-    CRITICAL = "critical"  # a critical point of the d.c. programme; no claim on the global optimum
+    CRITICAL = "critical"  # the d.c. algorithm has arrived at a stationary point, and no proof was asked for
     TIME_LIMIT = "time limit"
     ITERATION_LIMIT = "iteration limit"
     INTERRUPTED = "interrupted"
@@ -57,33 +61,47 @@ class Verification(NamedTuple):
 
 def relative_gap(objective: float, bound: float) -> float:
     """Return (objective - bound) / max(|objective|, eps), inf without a bound; negative would mean a false bound."""
-    if not math.isfinite(bound):
+    if not math.isfinite(bound) or not math.isfinite(objective):
         return math.inf
     return (objective - bound) / max(abs(objective), float(np.finfo(float).eps))
 
 
+class InconsistentBoundError(ArithmeticError):
+    """A lower bound lies above an objective that is attained, so it bounds nothing."""
+
+
+class Proof(Protocol):
+    """A proof of a global bound that can be replayed, for instance a logged search tree."""
+
+    def bound(self, problem: Problem) -> float:
+        """Return the lower bound on the optimum of ``problem`` that the proof establishes; -inf if it fails."""
+
+
 @dataclass(frozen=True)
 class Certificate:
-    """A claim, its size, and the evidence.
+    """The one object that makes a claim; objective, bound and gap of a fit are read from here.
 
     Attributes
     ----------
     claim : Claim
         What is claimed.
     objective, bound : float
-        The recomputed objective and a lower bound on the optimum the claim speaks of.
+        The recomputed objective and a lower bound on the global optimum (-inf if none is known).
     rechecked : bool
         True if we recomputed the bound from evidence ourselves, False if an engine or a search tree attests it.
     residual : float
-        For :attr:`Claim.CRITICAL`, the relative duality gap of the linearised problem at the end point (0 is critical).
+        For :attr:`Claim.CRITICAL`, what the convex majorant at the point can still be lowered by, relative to the
+        objective (0 is critical).
     evidence : ndarray or None
-        Multipliers R of the scores, shape (n, m), with which :meth:`verify` recomputes the bound.
+        Multipliers R of the scores, shape (n, m): of the problem itself if it is convex, else of its majorant.
     engine : str
         Who attests the bound ("psilearn", "HiGHS", "SCIP", ...).
     note : str
         A sentence for the reader.
     point : tuple of ndarray or None
         The coefficients and intercepts the claim is about; a :class:`Result` fills it in.
+    proof : Proof or None
+        What :meth:`verify` replays to recompute a global bound.
     """
 
     claim: Claim
@@ -95,6 +113,7 @@ class Certificate:
     engine: str = "psilearn"
     note: str = ""
     point: tuple[NDArray[np.float64], NDArray[np.float64]] | None = field(default=None, repr=False, compare=False)
+    proof: Proof | None = field(default=None, repr=False, compare=False)
 
     @property
     def gap(self) -> float:
@@ -104,28 +123,114 @@ class Certificate:
     def verify(
         self, problem: Problem, coef: NDArray | None = None, intercept: NDArray | None = None, tol: float = 1e-9
     ) -> Verification:
-        """Re-check in plain numpy what can be re-checked, for the certified point or for other coefficients.
+        """Recompute every number of the certificate, for the certified point or for other coefficients.
 
-        The objective is always recomputed. A convex bound is recomputed from the multipliers by weak duality; the
-        bound of a search tree cannot be replayed here, and the message says so.
+        * The objective is evaluated again.
+        * A bound on a convex problem is recomputed from the multipliers by weak duality.
+        * The residual of a critical point is recomputed: the problem's convex majorant at the point, and the dual bound
+          of that majorant by the multipliers.
+        * A bound on a problem that is not convex is recomputed from ``proof``. Without one only bounds up to 0 are
+          proved (penalty and loss are not negative); a higher one is named in the message, and ``ok`` is False.
+
+        Parameters
+        ----------
+        problem : Problem
+            What was solved.
+        coef, intercept : ndarray, optional
+            The point; by default the one that the certificate carries.
+        tol : float, default=1e-9
+            Allowance for rounding, relative to the objective.
+
+        Returns
+        -------
+        Verification
+            ``objective`` is the recomputed one, ``bound`` what is stated and proved again.
         """
-        if coef is None or intercept is None:
-            if self.point is None:
-                raise ValueError("This certificate carries no coefficients; hand in coef and intercept.")
-            coef, intercept = self.point
-        objective = problem.value(coef, intercept)
-        scale = max(1.0, abs(objective))
-        if abs(objective - self.objective) > 1e-7 * scale:
-            message = f"the coefficients give {objective!r}, the certificate states {self.objective!r}"
-            return Verification(False, objective, -math.inf, math.inf, message)
-        if self.claim is Claim.CONVEX and self.evidence is not None:
-            bound = problem.dual_bound(self.evidence)
-            ok = bound >= self.bound - tol * scale and bound <= objective + tol * scale
-            message = "bound recomputed by weak duality" if ok else f"the multipliers prove only {bound!r}"
-            return Verification(ok, objective, bound, relative_gap(objective, bound), message)
-        ok = self.bound <= objective + tol * scale
-        message = f"objective recomputed; the bound is attested by {self.engine}, not recomputed"
-        return Verification(ok, objective, self.bound, relative_gap(objective, self.bound), message)
+        W, b = self._point(coef, intercept)
+        shape = (problem.n_functions, problem.space.dim)
+        if W.shape != shape or b.shape != shape[:1]:
+            message = f"the coefficients have shape {W.shape}, the problem needs {shape}"
+            return Verification(False, math.nan, -math.inf, math.inf, message)
+        objective, proved = problem.value(W, b), self._proved_bound(problem)
+        allowance = tol * abs(objective) + ROUNDING * problem.zero_value
+        faults = [
+            self._objective_fault(objective, allowance),
+            self._bound_fault(problem, min(proved, objective), allowance),
+            self._residual_fault(problem, W, b, allowance / max(abs(objective), np.finfo(float).tiny)),
+        ]
+        message = "; ".join(fault for fault in faults if fault)
+        bound = min(self.bound, proved) if self.bound > -math.inf else -math.inf
+        return Verification(not message, objective, bound, relative_gap(objective, bound), message or self._summary())
+
+    def _summary(self) -> str:
+        """Say what was recomputed where nothing was at fault."""
+        if self.claim is Claim.CRITICAL and self.residual < math.inf:
+            return "objective and residual of the convex majorant recomputed: a stationary point, maybe not the optimum"
+        if self.bound == -math.inf:
+            return "objective recomputed; nothing else is claimed"
+        return "objective and bound recomputed"
+
+    def _point(self, coef: NDArray | None, intercept: NDArray | None) -> tuple[NDArray, NDArray]:
+        if coef is not None and intercept is not None:
+            return coef, intercept
+        if self.point is None:
+            raise ValueError("This certificate carries no coefficients; hand in coef and intercept.")
+        return self.point
+
+    def _objective_fault(self, objective: float, allowance: float) -> str:
+        if abs(objective - self.objective) <= allowance:
+            return ""
+        return f"the coefficients give the objective {objective!r}, the certificate states {self.objective!r}"
+
+    def _bound_fault(self, problem: Problem, proved: float, allowance: float) -> str:
+        if self.claim is Claim.CONVEX and not problem.is_convex:
+            return "a duality gap is claimed of a problem that is not convex"
+        if self.bound <= proved + allowance:
+            return ""
+        if problem.is_convex or self.proof is not None:
+            return f"the bound {self.bound!r} is stated, but only {proved!r} is proved"
+        return f"the global bound {self.bound!r} is attested by {self.engine} and was not recomputed"
+
+    def _proved_bound(self, problem: Problem) -> float:
+        """Return the best lower bound on the optimum that can be proved here and now."""
+        if problem.tilt is not None or not _is_psd(problem):
+            return -math.inf
+        bounds = [problem.offset]
+        if problem.is_convex and _fits(self.evidence, problem):
+            bounds.append(problem.dual_bound(self.evidence))
+        if self.proof is not None:
+            bounds.append(self.proof.bound(problem))
+        return max(bounds)
+
+    def _residual_fault(self, problem: Problem, W: NDArray, b: NDArray, allowance: float) -> str:
+        if self.claim is not Claim.CRITICAL or self.residual == math.inf:
+            return ""
+        residual = critical_residual(problem, W, b, self.evidence)
+        if residual <= self.residual + allowance:
+            return ""
+        return f"the majorant can be lowered by {residual!r} of the objective, the certificate states {self.residual!r}"
+
+
+def critical_residual(problem: Problem, W: NDArray, b: NDArray, R: NDArray[np.float64] | None) -> float:
+    """Return what the convex majorant at (W, b) can still be lowered by as far as multipliers R can tell.
+
+    Relative to the objective; inf if R proves nothing. The dual bound of the majorant lies below its minimum, so the
+    true figure is at most what is returned, and a small one certifies a stationary point.
+    """
+    if not problem.loss.is_continuous or not _is_psd(problem) or not _fits(R, problem):
+        return math.inf
+    objective = problem.value(W, b)
+    left = objective - problem.majorant(W, b).dual_bound(R)
+    return max(0.0, left) / max(abs(objective), float(np.finfo(float).tiny))
+
+
+def _is_psd(problem: Problem) -> bool:
+    """Whether the penalty is not negative: no bound holds for a kernel matrix with a negative eigenvalue."""
+    return getattr(problem.space, "is_psd", True)
+
+
+def _fits(R: NDArray[np.float64] | None, problem: Problem) -> TypeGuard[NDArray[np.float64]]:
+    return R is not None and R.shape == (problem.n, problem.n_functions) and bool(np.all(np.isfinite(R)))
 
 
 @dataclass
@@ -136,10 +241,6 @@ class Result:
     ----------
     coef, intercept : ndarray
         W of shape (m, dim) and b of shape (m,), m = 1 for two classes, k otherwise.
-    objective : float
-        ``problem.value(coef, intercept)``, never an engine's own number.
-    lower_bound : float
-        A valid bound on the global optimum, -inf if none is known.
     status, certificate, n_iter, history
         Why it stopped, what is proved, iterations, and (seconds, objective, bound) over time.
     multipliers : ndarray or None
@@ -150,8 +251,6 @@ class Result:
 
     coef: NDArray[np.float64]
     intercept: NDArray[np.float64]
-    objective: float
-    lower_bound: float
     status: Status
     certificate: Certificate
     n_iter: int = 0
@@ -163,6 +262,21 @@ class Result:
         self.certificate = replace(self.certificate, point=(self.coef, self.intercept))
 
     @property
+    def objective(self) -> float:
+        """``problem.value(coef, intercept)``, never an engine's own number."""
+        return self.certificate.objective
+
+    @property
+    def lower_bound(self) -> float:
+        """A valid bound on the global optimum, -inf if none is known."""
+        return self.certificate.bound
+
+    @property
     def gap(self) -> float:
         """Relative gap between objective and lower bound."""
-        return relative_gap(self.objective, self.lower_bound)
+        return self.certificate.gap
+
+    def with_bound(self, bound: float, engine: str, proof: Proof | None = None) -> Result:
+        """Return the result with another bound on the global optimum, which ``engine`` attests."""
+        certificate = replace(self.certificate, bound=bound, rechecked=False, engine=engine, proof=proof)
+        return replace(self, certificate=certificate)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeVar
 
@@ -12,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .problem import Problem, Proof
-from .result import Certificate, Claim, Result, Status, Step
+from .result import Certificate, Claim, InconsistentBoundError, Result, Status, Step
 from .spaces import LinearSpace
 
 
@@ -40,7 +43,7 @@ class Options:
     random_state : int
         Seed.
     verbose : int
-        0 is silent.
+        0 is silent; who shows what the solvers log is the caller's affair.
     settings : tuple of SolverSettings
         Options of one solver only: records of the class ``Settings`` in that solver's module.
     """
@@ -62,6 +65,30 @@ class Options:
     def of(self, kind: type[S]) -> S:
         """Return the settings of one solver, its defaults if there are none."""
         return next((record for record in self.settings if isinstance(record, kind)), None) or kind()
+
+
+LOGGER = logging.getLogger("psilearn")
+#: Names of the solvers at work, the outermost first.
+_at_work: ContextVar[tuple[str, ...]] = ContextVar("_at_work", default=())
+
+
+@contextmanager
+def reporting_as(name: str) -> Iterator[None]:
+    """Put a solver's name before what it reports."""
+    token = _at_work.set((*_at_work.get(), name))
+    try:
+        yield
+    finally:
+        _at_work.reset(token)
+
+
+def report(step: Step) -> None:
+    """Log a line of history: at level INFO, or DEBUG if a solver inside another one speaks of a problem of its own."""
+    names = _at_work.get()
+    level = logging.INFO if len(names) <= 1 else logging.DEBUG
+    if LOGGER.isEnabledFor(level):
+        name = " > ".join(names) or "solver"
+        LOGGER.log(level, "%s: %.2f s, objective %.6g, bound %.6g", name, step.seconds, step.objective, step.bound)
 
 
 class Clock:
@@ -88,8 +115,9 @@ class Clock:
         return self.seconds >= self.limit
 
     def note(self, objective: float, bound: float) -> None:
-        """Write a line of history."""
+        """Write a line of history, and tell the logger."""
         self.history.append(Step(self.seconds, objective, bound))
+        report(self.history[-1])
 
 
 #: What is said of a fit with a kernel that is not positive semidefinite: its objective has no lower bound.
@@ -157,10 +185,6 @@ def convex_results(problems: Sequence[Problem], answers: Sequence[Answer], optio
     return results
 
 
-class InconsistentBound(ArithmeticError):
-    """A lower bound lies above the objective by more than rounding explains: one of them is wrong."""
-
-
 def _result(problem: Problem, answer: Answer, objective: float, proof: Proof | None, options: Options) -> Result:
     W, b, _, clock, n_iter, status, extra = answer
     bound, R = (-math.inf, None) if proof is None else proof
@@ -170,7 +194,7 @@ def _result(problem: Problem, answer: Answer, objective: float, proof: Proof | N
     certificate = Certificate(Claim.CONVEX, objective, bound, rechecked=True, evidence=R)
     done = certificate.gap <= options.tol
     final = Status.OPTIMAL if done else (status or Status.STALLED)
-    return Result(W, b, objective, bound, final, certificate, n_iter, tuple(clock.history), R, dict(extra))
+    return Result(W, b, final, certificate, n_iter, tuple(clock.history), R, dict(extra))
 
 
 def _consistent(problem: Problem, answer: Answer, objective: float, bound: float) -> float:
@@ -183,4 +207,4 @@ def _consistent(problem: Problem, answer: Answer, objective: float, bound: float
         return objective
     if problem.is_kernel:
         return -math.inf
-    raise InconsistentBound(f"bound {bound!r} above objective {objective!r}, whose error is at most {error:.2g}")
+    raise InconsistentBoundError(f"bound {bound!r} above objective {objective!r}, whose error is at most {error:.2g}")

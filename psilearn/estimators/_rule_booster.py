@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -12,10 +13,9 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import assert_all_finite
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d, validate_data
 
-from ..core.result import Status
+from ..core.result import Status, Verification
 from ..core.solving import Clock
 from ..rules import checks
 from ..rules.attributes import Attribute, Table
@@ -25,6 +25,7 @@ from ..rules.pricing.oracles import Column, Fitted, LearnerOracle, MatrixOracle,
 from ..rules.pricing.search import Monomial
 from ..rules.rules import GivenRule, Rule, condition_of
 from ..rules.text import constant_score, constant_text, many_class_text, two_class_text
+from .encode import classes_of
 
 #: Scores closer to zero than this are ties and go to the larger class.
 TIE = 1e-12
@@ -110,6 +111,43 @@ class RuleBooster(ClassifierMixin, BaseEstimator, ABC):
         elif constant:
             warnings.warn(f"{name} is {constant} {self._against_constant}", UserWarning, stacklevel=3)
 
+    def verify(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Verification:
+        """Recompute every claim of the fit from the data it was made on.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            What was handed to ``fit``.
+
+        Returns
+        -------
+        Verification
+            ``ok, objective, bound, gap, message``; ``ok`` is True only if every claim was recomputed.
+        """
+        check_is_fitted(self)
+        worker = clone(self)
+        training = worker._read(X, y, sample_weight)
+        if not np.array_equal(worker.classes_, self.classes_):
+            return Verification(False, math.nan, -math.inf, math.inf, "y holds other classes than those of the fit")
+        targets = [1] if self.classes_.size == 2 else list(range(self.classes_.size))
+        checked = []
+        for target, result in zip(targets, self.results_):
+            signs = np.where(training.codes == target, 1, -1)
+            checked.append(worker._checked(Observations.merge(training.matrix, signs, training.weight), result))
+        faults = [check.message for check in checked if not check.ok]
+        if not faults:
+            again = [(r.columns, r.weights, r) for r in self.results_]
+            worker._collect(training, again, targets)
+            faults = _differences(worker, self)
+        objective, bound = (float(sum(getattr(check, name) for check in checked)) for name in ("objective", "bound"))
+        gap = self.gap_ if not faults else math.inf
+        return Verification(not faults, objective, bound, gap, "; ".join(faults) or "objective and bound recomputed")
+
+    def _checked(self, data: Observations, result: Any) -> Verification:
+        """Recompute objective and bound of one problem."""
+        message = f"{type(self).__name__} claims nothing that can be recomputed"
+        return Verification(False, math.nan, -math.inf, math.inf, message)
+
     def _read(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> Training:
         labels = np.asarray(column_or_1d(y, warn=True))
         table: Table = []
@@ -120,7 +158,7 @@ class RuleBooster(ClassifierMixin, BaseEstimator, ABC):
             table, names = read_table(self, X, reset=True)
             matrix = np.empty((len(table[0]), 0))
         assert_all_finite(labels, input_name="y")
-        check_classification_targets(labels)
+        classes_of(labels)
         if labels.size != len(matrix):
             raise ValueError(
                 f"Found input variables with inconsistent numbers of samples: {[len(matrix), labels.size]}."
@@ -258,3 +296,17 @@ class RuleBooster(ClassifierMixin, BaseEstimator, ABC):
         tags.input_tags.allow_nan = self.base_learner is None
         tags.input_tags.categorical = self.base_learner is None
         return tags
+
+
+def _differences(again: RuleBooster, given: RuleBooster) -> list[str]:
+    """Name the figures and rules of a fit that do not follow from its results."""
+    faults = []
+    for name in ("objective_", "lower_bound_", "upper_bound_", "gap_"):
+        stated = getattr(given, name, None)
+        if stated is not None and stated != getattr(again, name):
+            faults.append(f"{name} is stated as {stated!r}, the results give {getattr(again, name)!r}")
+    if not np.array_equal(again.weights_, given.weights_) or list(map(str, again.rules_)) != list(
+        map(str, given.rules_)
+    ):
+        faults.append("the rules or their weights are not those of the results")
+    return faults

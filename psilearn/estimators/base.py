@@ -14,27 +14,31 @@ from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..core.losses import Loss
 from ..core.penalties import Penalty
 from ..core.problem import Problem
 from ..core.result import Result, Status
-from ..core.solving import Options, SolverSettings
+from ..core.solving import LOGGER, Clock, Options, SolverSettings
 from ..core.spaces import LinearSpace
 from ..core.spaces.gram import Kernel, scale_of
-from ..solve import SOLVERS, solve
-from .encode import Sample, encode
+from ..solve import SOLVERS, solve, takes
+from .certified import Certified
+from .encode import Sample, classes_of, encode
+from .progress import shown
+from .warmup import warm_up
 
 #: Multipliers below this share of their cost are rounding, not support.
 SUPPORT_SHARE = 1e-7
+#: Part of the time that is left which the pilot fit of an adaptive l1 penalty may take.
+PILOT_SHARE = 0.5
 #: Fan and Li's choice of the second parameter of SCAD.
 SCAD = 3.7
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class MarginEstimator(ClassifierMixin, BaseEstimator):
+class MarginEstimator(Certified, ClassifierMixin, BaseEstimator):
     """Base of the margin classifiers; a subclass states its loss in :meth:`_loss`.
 
     Being a dataclass writes ``__init__`` with its explicit signature, which is all scikit-learn asks of it.
@@ -62,7 +66,8 @@ class MarginEstimator(ClassifierMixin, BaseEstimator):
     gap_tol : float, default=1e-4
         Relative gap between solution and bound at which an exact fit counts as proved.
     time_limit : float, optional
-        Seconds; the best solution found is kept, with an honest gap and a ConvergenceWarning.
+        Seconds for the whole fit: kernel matrix, pilot of "adaptive-l1" and all else, but not the compiling of a solver
+        that is used for the first time. The best solution found is kept, with an honest gap and a ConvergenceWarning.
     max_iter : int, optional
         Iteration limit of the solver's outer loop.
     class_weight : dict, "balanced" or None
@@ -70,7 +75,8 @@ class MarginEstimator(ClassifierMixin, BaseEstimator):
     random_state : int, RandomState or None
         Seed of restarts; None is 0, so that fits are repeatable.
     verbose : int, default=0
-        0 is silent.
+        0 is silent; 1 shows objective and bound about twice a second while the fit runs; 2 shows every line, also of
+        the solvers inside the solver. All of it goes to the logger "psilearn", whatever ``verbose`` is.
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
@@ -132,21 +138,34 @@ class MarginEstimator(ClassifierMixin, BaseEstimator):
         sample_weight : array-like of shape (n,), optional
             Weights; a weight of 2 equals the row given twice, 0 equals its absence.
         """
-        problem, sample = self._prepare(X, y, sample_weight)
-        self._keep(self._solve(problem), problem, sample)
+        clock = Clock(self._fit_share * self._limit)
+        with shown(self.verbose):
+            problem, sample = self._prepare(X, y, sample_weight, clock)
+            warm_up(problem, self.solver, clock)
+            self._keep(self._solve(problem, self._options(clock.left)), problem, sample)
+            LOGGER.info(
+                "%s: %s after %.2f s, objective %.6g, bound %.6g, gap %.3g", type(self).__name__,
+                self.status_.value, clock.seconds, self.objective_, self.lower_bound_, self.gap_,
+            )  # fmt: skip
         self._warn_unless_done()
         return self
 
-    def _solve(self, problem: Problem) -> Result:
-        return solve(problem, self.solver, self._options(), None)
+    @property
+    def _limit(self) -> float:
+        return math.inf if self.time_limit is None else float(self.time_limit)
 
-    def _prepare(self, X: Any, y: Any, sample_weight: Any) -> tuple[Problem, Sample]:
-        """Validate, encode, and state the problem."""
+    @property
+    def _fit_share(self) -> float:
+        """Part of the time limit for the fit on all samples."""
+        return 1.0
+
+    def _solve(self, problem: Problem, options: Options) -> Result:
+        return solve(problem, self.solver, options, None)
+
+    def _prepare(self, X: Any, y: Any, sample_weight: Any, clock: Clock | None = None) -> tuple[Problem, Sample]:
+        """Validate, encode, and state the problem; the clock is that of the whole fit."""
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], order="C")
-        check_classification_targets(y)
-        self.classes_ = np.unique(y)
-        if self.classes_.size < 2:
-            raise ValueError(f"y must contain at least two classes, got only one class: {self.classes_.tolist()}.")
+        self.classes_ = classes_of(y)
         is_precomputed = isinstance(self.kernel, str) and self.kernel == "precomputed"
         if is_precomputed and X.shape[0] != X.shape[1]:
             raise ValueError(f"A precomputed kernel must be square, got X of shape {X.shape}.")
@@ -160,9 +179,9 @@ class MarginEstimator(ClassifierMixin, BaseEstimator):
             space = self.kernel_.space(sample.X)
         k = self.classes_.size
         problem = Problem(space, sample.y, k, self._loss(k), Penalty(l2=1.0), float(self.C), sample.weights)
-        return replace(problem, penalty=self._penalty(problem)), sample
+        return replace(problem, penalty=self._penalty(problem, clock or Clock(self._limit))), sample
 
-    def _penalty(self, problem: Problem) -> Penalty:
+    def _penalty(self, problem: Problem, clock: Clock) -> Penalty:
         if self.penalty == "l2":
             return Penalty(l2=1.0)
         if self.penalty == "l1":
@@ -177,17 +196,24 @@ class MarginEstimator(ClassifierMixin, BaseEstimator):
             if np.any(np.isnan(weights)) or np.any(weights < 0) or np.broadcast_shapes(weights.shape, shape) != shape:
                 raise ValueError(f"adaptive_weights must be non-negative numbers of shape {shape} or one per feature.")
             return Penalty(l1=np.broadcast_to(weights, shape))
-        pilot = solve(problem, self.solver, self._options(), None).coef
+        pilot = self._pilot(problem, clock)
         # A pilot coefficient of rounding size means "not in the model": forbid it instead of dividing by it.
         floor = 1e-10 * np.abs(pilot).max(initial=0.0)
         with np.errstate(divide="ignore"):
-            return Penalty(l1=np.where(np.abs(pilot) > floor, 1.0 / np.abs(pilot), np.inf))
+            self.adaptive_weights_ = np.where(np.abs(pilot) > floor, 1.0 / np.abs(pilot), np.inf)
+        return Penalty(l1=self.adaptive_weights_)
 
-    def _options(self) -> Options:
+    def _pilot(self, problem: Problem, clock: Clock) -> NDArray[np.float64]:
+        """Return the coefficients of the l2 fit, which may take a part of the time that is left."""
+        solver = self.solver if self.solver != "auto" and takes(self.solver, problem) else "auto"
+        warm_up(problem, solver, clock)
+        return solve(problem, solver, self._options(PILOT_SHARE * clock.left), None).coef
+
+    def _options(self, seconds: float | None = None) -> Options:
         seed = self.random_state
         if seed is None or not isinstance(seed, Integral):
             seed = 0 if seed is None else check_random_state(seed).randint(2**31 - 1)
-        limit = math.inf if self.time_limit is None else float(self.time_limit)
+        limit = self._limit if seconds is None else seconds
         return Options(
             tol=self.tol, gap_tol=self.gap_tol, time_limit=limit, max_iter=self.max_iter,
             random_state=int(seed), verbose=int(self.verbose), settings=self._settings(),
@@ -195,9 +221,6 @@ class MarginEstimator(ClassifierMixin, BaseEstimator):
 
     def _keep(self, result: Result, problem: Problem, sample: Sample) -> None:
         """Turn a Result into fitted attributes."""
-        self.objective_ = result.objective
-        self.lower_bound_ = result.lower_bound
-        self.gap_ = result.gap
         self.status_ = result.status
         self.certificate_ = result.certificate
         self.n_iter_ = max(1, result.n_iter)
@@ -207,7 +230,6 @@ class MarginEstimator(ClassifierMixin, BaseEstimator):
         u = problem.margins_of_scores(F)
         self.suspects_ = sample.given(problem.loss.is_capped(u))
         highest = max((t for _, t in problem.loss.hinges), default=problem.loss.t)
-        self.margin_support_ = sample.given(u <= highest + 1e-6)
         carries = self._carries(result, problem, u, highest)
         self.support_ = sample.given(carries)
         if self._is_linear:

@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.utils.class_weight import compute_class_weight
+from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight
 
 #: Samples with at most this many entries are merged and sorted; it costs a millisecond and makes a fit exactly
@@ -31,6 +32,19 @@ class Sample:
         mask = np.zeros(self.y.size + 1, dtype=bool)
         mask[:-1][rows] = True
         return np.flatnonzero(mask[self.position])
+
+
+def classes_of(y: NDArray) -> NDArray:
+    """Return the different labels in order; unusable ones get a sentence."""
+    try:
+        classes = np.unique(y)
+    except TypeError:  # labels that cannot be compared
+        kinds = sorted({type(label).__name__ for label in y.tolist()})
+        raise ValueError(f"The labels in y must be of one type, got {' and '.join(kinds)}.") from None
+    check_classification_targets(y)
+    if classes.size < 2:
+        raise ValueError(f"y must contain at least two classes, got only one class: {classes.tolist()}.")
+    return classes
 
 
 def encode(
@@ -78,6 +92,6 @@ def _class_factor(class_weight: Any, classes: NDArray, codes: NDArray, given: ND
         factor = np.where(present, given.sum() / (present.sum() * np.where(present, total, 1.0)), 0.0)
     else:
         factor = compute_class_weight(class_weight, classes=classes, y=classes[codes])
-        if np.any(factor < 0):
-            raise ValueError("class_weight must not be negative.")
+        if not np.all(np.isfinite(factor) & (factor >= 0)):
+            raise ValueError(f"class_weight must hold finite numbers that are not negative, got {class_weight!r}.")
     return factor[codes]

@@ -11,7 +11,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from ..core.losses import Hinge, Loss, Psi, TruncatedHinge
 from ..core.problem import Problem
 from ..core.result import Result
-from ..core.solving import SolverSettings
+from ..core.solving import Clock, Options, SolverSettings
 from ..solve import settings, solve, solve_convex
 from .base import MarginEstimator
 
@@ -111,16 +111,17 @@ class PsiClassifier(MarginEstimator):
     def _settings(self) -> tuple[SolverSettings, ...]:
         return (settings("dca", n_starts=int(self.n_starts)),)
 
-    def _solve(self, problem: Problem) -> Result:
+    def _solve(self, problem: Problem, options: Options) -> Result:
         if self.restrict is None:
-            return super()._solve(problem)
+            return super()._solve(problem, options)
         if self.solver not in ("auto", "mip"):
             raise ValueError(f"restrict='svm' needs solver='mip' (or 'auto'), got {self.solver!r}.")
         C = float(self.C if self.restrict_C is None else self.restrict_C)
-        svm = solve_convex(replace(problem, loss=Hinge(), C=C), self._options())
+        clock = Clock(options.time_limit)
+        svm = solve_convex(replace(problem, loss=Hinge(), C=C), options)
         point = (svm.coef, svm.intercept)
         limits = settings("mip", restrict="svm", restrict_threshold=float(self.restrict_threshold), svm=point)
-        return solve(problem, "mip", replace(self._options(), settings=(limits,)), svm)
+        return solve(problem, "mip", replace(options, time_limit=clock.left, settings=(limits,)), svm)
 
 
 @dataclass(eq=False, repr=False, kw_only=True)

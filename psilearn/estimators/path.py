@@ -59,6 +59,7 @@ def regularization_path(
     Cs : array-like of shape (p,)
         Positive numbers in any order.
     """
+    _check_estimator(estimator)
     values = np.asarray(Cs, dtype=np.float64)
     if values.ndim != 1 or values.size == 0 or not np.all(np.isfinite(values) & (values > 0)):
         raise ValueError("Cs must be a non-empty list of positive numbers.")
@@ -80,6 +81,7 @@ def truncation_path(estimator: MarginEstimator, X: Any, y: Any, ss: ArrayLike, *
 
     Returns a :class:`Path` whose ``Cs`` holds the values of s in the order given; -inf is the plain hinge.
     """
+    _check_estimator(estimator)
     values = np.asarray(ss, dtype=np.float64)
     if values.ndim != 1 or values.size == 0 or np.any(np.isnan(values)) or np.any(values >= 1):
         raise ValueError("ss must be a non-empty list of numbers below 1 (-inf is the plain hinge).")
@@ -98,6 +100,14 @@ def truncation_path(estimator: MarginEstimator, X: Any, y: Any, ss: ArrayLike, *
             loss = worker._loss(problem.n_classes)
         warm = results[at] = solve(replace(problem, loss=loss), worker.solver, worker._options(), warm)
     return _path(values, [results[i] for i in range(values.size)], worker.classes_)
+
+
+def _check_estimator(estimator: Any) -> None:
+    if not isinstance(estimator, MarginEstimator):
+        raise ValueError(
+            "Paths are for margin classifiers (SVMClassifier, PsiClassifier, TruncatedHingeClassifier, "
+            f"RejectClassifier, MarginClassifier), got {type(estimator).__name__}."
+        )
 
 
 def _path(values: NDArray[np.float64], results: list[Result], classes: NDArray) -> Path:

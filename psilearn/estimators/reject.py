@@ -7,6 +7,7 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.model_selection import StratifiedKFold
@@ -14,11 +15,15 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from ..core.losses import Loss, RejectHinge, TruncatedReject, reject_by_class
-from ..core.solving import SolverSettings
+from ..core.solving import Clock, SolverSettings
 from ..evaluation.metrics import chow_loss
 from ..evaluation.selective import Guarantee, cheapest_threshold, confidence_of, guaranteed_threshold
 from ..solve import settings
 from .base import MarginEstimator
+
+#: Part of the time limit for the fit on all samples where folds choose the threshold, and the seconds that all folds
+#: together have at least.
+FIT_SHARE, LEAST_SECONDS = 0.5, 0.01
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -108,10 +113,12 @@ class RejectClassifier(MarginEstimator):
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit; with ``threshold="auto"`` also on ``threshold_folds`` folds to choose the threshold."""
+        clock = Clock(self._limit)
+        X = X.tocsr() if sp.issparse(X) else X
         super().fit(X, y, sample_weight)
         self.guarantee_: Guarantee | None = None
         if isinstance(self.threshold, str):
-            self.threshold_ = self._threshold_by_cost(X, y, sample_weight)
+            self.threshold_ = self._threshold_by_cost(X, y, sample_weight, clock)
         else:
             self.threshold_ = float(self.threshold)
         # Thresholds a guarantee may choose from: fixed by the training scores, before any calibration sample is seen.
@@ -119,7 +126,11 @@ class RejectClassifier(MarginEstimator):
         self.candidate_thresholds_ = np.unique(np.r_[0.0, np.quantile(scores, np.linspace(0.0, 0.99, 100))])
         return self
 
-    def _threshold_by_cost(self, X: Any, y: Any, sample_weight: Any) -> float:
+    @property
+    def _fit_share(self) -> float:
+        return FIT_SHARE if isinstance(self.threshold, str) else 1.0
+
+    def _threshold_by_cost(self, X: Any, y: Any, sample_weight: Any, clock: Clock) -> float:
         y = np.asarray(y)
         X = X if hasattr(X, "shape") else np.asarray(X)
         weight = np.ones(y.size) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
@@ -128,8 +139,12 @@ class RejectClassifier(MarginEstimator):
         if folds < 2:
             raise ValueError("threshold='auto' needs at least two samples of every class; give a number instead.")
         confidence, correct = np.zeros(y.size), np.zeros(y.size, dtype=bool)
-        for train, test in StratifiedKFold(folds, shuffle=True, random_state=0).split(np.zeros(y.size), y):
-            model = clone(self).set_params(threshold=0.0).fit(_rows(X, train), y[train], weight[train])
+        splits = StratifiedKFold(folds, shuffle=True, random_state=0).split(np.zeros(y.size), y)
+        for fold, (train, test) in enumerate(splits):
+            model = clone(self).set_params(threshold=0.0)
+            if self.time_limit is not None:
+                model.time_limit = max(clock.left, LEAST_SECONDS) / (folds - fold)
+            model.fit(_rows(X, train), y[train], weight[train])
             confidence[test] = confidence_of(model.decision_function(_rows(X, test)))
             correct[test] = model.predict(_rows(X, test)) == y[test]
         return cheapest_threshold(confidence, correct, self._costs_of(y), weight)

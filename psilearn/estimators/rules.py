@@ -11,13 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
-from ..core.result import relative_gap
+from ..core.result import Verification, relative_gap
 from ..core.solving import Clock
 from ..rules import checks, lpboost, slipper, tuning
 from ..rules.l0 import boost as l0boost
 from ..rules.observations import Observations
 from ..rules.pricing.oracles import Column, Oracle
 from ._rule_booster import RuleBooster, Training
+from .rule_claims import check_l0, check_lpboost
 
 __all__ = ["L0BoostClassifier", "LPBoostClassifier", "SlipperClassifier"]
 
@@ -50,7 +51,7 @@ class LPBoostClassifier(RuleBooster):
     max_iter : int, default=10000
         Rounds of column generation.
     time_limit : float, optional
-        Seconds for the whole fit.
+        Seconds for the whole fit, shared by the problems of more than two classes.
     random_state : int, default=0
         Seed of the folds with ``nu="auto"``.
 
@@ -107,7 +108,7 @@ class LPBoostClassifier(RuleBooster):
         checks.tolerance(self.tol)
         if isinstance(self.nu, str) and self.nu == "auto":
             return
-        if not isinstance(self.nu, Real) or not 0 < self.nu <= 1:
+        if not isinstance(self.nu, Real) or not 0 < float(self.nu) <= 1:
             raise ValueError(
                 f"nu must lie in (0, 1] or be 'auto', got {self.nu!r}: it is the largest share of the observations "
                 f"that may have less than the margin."
@@ -136,6 +137,10 @@ class LPBoostClassifier(RuleBooster):
                 stacklevel=4,
             )
         return float(self.nu)
+
+    def _checked(self, data: Observations, result: lpboost.LPBoostResult) -> Verification:
+        nu = result.nu if isinstance(self.nu, str) else float(self.nu)
+        return check_lpboost(data, self._free_rules(data), nu, result)
 
     def _bound_of(self, result: lpboost.LPBoostResult) -> float:
         return result.objective
@@ -174,7 +179,7 @@ class L0BoostClassifier(RuleBooster):
     max_iter : int, default=10000
         Rounds of column and cut generation.
     time_limit : float, optional
-        Seconds for the whole fit.
+        Seconds for the whole fit, shared by the problems of more than two classes.
 
     Attributes
     ----------
@@ -226,7 +231,7 @@ class L0BoostClassifier(RuleBooster):
         checks.count("max_iter", self.max_iter, 1)
         checks.tolerance(self.tol)
         is_auto = isinstance(self.rho, str) and self.rho == "auto"
-        if not is_auto and not (isinstance(self.rho, Real) and 0 < self.rho <= 1):
+        if not is_auto and not (isinstance(self.rho, Real) and 0 < float(self.rho) <= 1):
             raise ValueError(f"rho must lie in (0, 1] or be 'auto' (20 / M), got {self.rho!r}.")
         if not callable(self.costs) and not isinstance(self.costs, Real) and self.costs != "mdl":
             raise ValueError(f"costs must be 'mdl', a number or a callable, got {self.costs!r}.")
@@ -246,13 +251,20 @@ class L0BoostClassifier(RuleBooster):
     def _solve(self, data: Observations, seconds: float) -> tuple[list[Column], NDArray, Any]:
         if isinstance(self.base_learner, str) and not np.isin(data.X, (-1, 0, 1)).all():
             raise ValueError("L0-RBoost needs answers -1, 0 or 1 from a precomputed base learner.")
-        self.rho_ = min(1.0, 20.0 / data.total) if isinstance(self.rho, str) else float(self.rho)
+        self.rho_ = self._margin(data)
         costs = self._costs(data)
         result = l0boost.solve(
             data, self._oracle(data, costs.__getitem__), self.rho_, cuts=self.cuts, min_cost=min(costs), tol=self.tol,
             integer_costs=all(c.is_integer() for c in costs), max_iter=self.max_iter, time_limit=seconds,
         )  # fmt: skip
         return result.columns, result.weights, result
+
+    def _margin(self, data: Observations) -> float:
+        return min(1.0, 20.0 / data.total) if isinstance(self.rho, str) else float(self.rho)
+
+    def _checked(self, data: Observations, result: l0boost.L0BoostResult) -> Verification:
+        costs = self._costs(data)
+        return check_l0(data, self._oracle(data, costs.__getitem__), self._margin(data), costs, result)
 
     def _bound_of(self, result: l0boost.L0BoostResult) -> float:
         return result.lower_bound

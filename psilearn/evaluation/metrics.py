@@ -69,7 +69,7 @@ def information_criterion(estimator: Any, X: Any, y: Any) -> float:
     """
     if not hasattr(estimator, "coef_"):
         raise ValueError("information_criterion counts coefficients; it needs a fitted linear estimator.")
-    problem, _ = estimator._prepare(X, y, None)
+    problem = estimator.problem(X, y)
     loss = problem.loss.value(problem.margins(estimator.coef_, estimator.intercept_), problem.y)
     n = float(problem.weights.sum())
     size = int(np.count_nonzero(np.any(estimator.coef_ != 0, axis=0)))

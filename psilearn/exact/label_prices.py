@@ -50,12 +50,13 @@ class LabelCertificate:
         return f"label of sample {self.index} is wrong in every solution within {100 * self.excess:.3g}% of the optimum"
 
 
-def certify_labels(
+def price_labels(
     problem: Problem, result: Result, options: Options, indices: Sequence[int] | None = None
 ) -> list[LabelCertificate]:
     """Re-solve once for each suspect (or each of ``indices``) with its label believed, warm from ``result``.
 
-    Most expensive beliefs come first. Each re-solve has the whole of ``options.time_limit``.
+    Most expensive beliefs come first. ``options.time_limit`` covers all of them: each may take an equal part of what is
+    left when its turn comes.
     """
     TAKES.check(problem)
     margins = problem.margins(result.coef, result.intercept)
@@ -63,10 +64,12 @@ def certify_labels(
     reduction = reduce(problem)
     warm = [reduction.point(result.coef, result.intercept)]
     certificates = []
-    for index in chosen:
+    clock = Clock(options.time_limit)
+    for turn, index in enumerate(chosen):
+        seconds = max(clock.left, 0.0) / (len(chosen) - turn)
         given = np.full(reduction.n, FREE, np.int8)
         given[reduction.group[index]] = IN
-        outcome = portfolio.search(reduction, problem.loss, options, Clock(options.time_limit), warm, given)
+        outcome = portfolio.search(reduction, problem.loss, options, Clock(seconds), warm, given)
         bound = reduction.unit * outcome.bound
         excess = max(0.0, bound - result.objective) / max(abs(result.objective), np.finfo(float).eps)
         proved = outcome.status == "optimal"

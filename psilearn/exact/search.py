@@ -9,10 +9,6 @@ from typing import Protocol
 from ..core.solving import Clock
 
 
-class InconsistentBoundError(ArithmeticError):
-    """A proved bound exceeds an incumbent that it should be below, so no bound of this search can be trusted."""
-
-
 @dataclass(frozen=True)
 class Budget:
     """How long one run of a search may last.

@@ -28,7 +28,7 @@ from .pricing.oracles import Column, Oracle
 
 @dataclass(frozen=True)
 class LPBoostResult:
-    """Columns with their weights lambda, the recomputed soft margin, and a proved upper bound on it."""
+    """Columns with their weights lambda, the recomputed soft margin, a proved upper bound on it, and the w of that."""
 
     columns: list[Column]
     weights: NDArray[np.float64]
@@ -40,6 +40,7 @@ class LPBoostResult:
     n_nodes: int
     history: tuple
     nu: float
+    evidence: NDArray[np.float64] | None = None
 
 
 def soft_margin(margins: NDArray, weight: NDArray, D: float) -> tuple[float, float]:
@@ -106,7 +107,7 @@ def solve(
     master.add(constants + [column for column in start if column.key not in {c.key for c in constants}])
     known = {column.key for column in master.columns}
     upper, nodes, status, n_iter = np.inf, 0, Status.ITERATION_LIMIT, 0
-    weights, objective, rho = np.zeros(0), -np.inf, 0.0
+    weights, objective, rho, evidence = np.zeros(0), -np.inf, 0.0, None
     while n_iter < max_iter:
         n_iter += 1
         w, lam, beta, solved = master.solve(max(clock.left, 0.0))
@@ -120,7 +121,8 @@ def solve(
             weights, objective, rho = lam, reached, reached_rho
         offer = oracle.offer(w, None, beta + tol, n_columns, max(clock.left, 0.0))
         nodes += offer.n_nodes
-        upper = min(upper, offer.bound)
+        if offer.bound < upper:
+            upper, evidence = offer.bound, w
         clock.note(objective, upper)
         fresh = [column for column in offer.columns if column.key not in known]
         if not fresh:
@@ -133,5 +135,5 @@ def solve(
         known |= {column.key for column in fresh}
     weights = np.pad(weights, (0, len(master.columns) - weights.size))
     return LPBoostResult(
-        master.columns, weights, rho, objective, upper, status, n_iter, nodes, tuple(clock.history), nu,
+        master.columns, weights, rho, objective, upper, status, n_iter, nodes, tuple(clock.history), nu, evidence,
     )  # fmt: skip

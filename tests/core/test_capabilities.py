@@ -1,5 +1,6 @@
 """What solvers take and refuse: no claim where there is no proof."""
 
+import importlib
 import re
 from dataclasses import dataclass, replace
 
@@ -9,7 +10,6 @@ import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 
 from psilearn import PsiClassifier, SVMClassifier, TruncatedHingeClassifier
-from psilearn import solve as registry
 from psilearn.core.losses import (
     JUMP_TOLERANCE,
     LOSSES,
@@ -26,7 +26,7 @@ from psilearn.core.result import Claim, Status
 from psilearn.core.solving import Options
 from psilearn.core.spaces import KernelSpace, LinearSpace
 from psilearn.core.spaces.gram import Kernel
-from psilearn.exact.label_prices import certify_labels
+from psilearn.exact.label_prices import price_labels
 
 
 def one_feature(n=20, seed=0):
@@ -78,7 +78,7 @@ INDEFINITE = {"kernel": "sigmoid", "gamma": 2.0, "coef0": 1.0}
 def test_nothing_is_claimed_of_an_indefinite_kernel(estimator, time_limit):
     X, y = ring()
     model = estimator.set_params(**INDEFINITE, time_limit=time_limit).fit(X, y)
-    problem, _ = model._prepare(X, y, None)
+    problem = model.problem(X, y)
     lowest = np.linalg.eigh(problem.space.K)[1][:, 0]
     assert problem.value(1e4 * lowest[None], np.zeros(1)) < -1e6  # unbounded below: any bound would be false
     assert model.lower_bound_ == -np.inf
@@ -138,6 +138,8 @@ def test_definite_kernels_keep_their_claims():
 
 
 # -- every solver on every kind of problem ----------------------------------------------------------------------------
+
+registry = importlib.import_module("psilearn.solve")
 
 PENALTIES = {
     "l2": Penalty(l2=1.0),
@@ -303,7 +305,7 @@ def test_label_prices_are_refused_where_the_search_is():
     problem = problem_of(Psi(1.0), PENALTIES["scad"], 2, "dense", False)
     result = registry.solve(problem, "auto", FEW)
     with pytest.raises(ValueError, match="scad"):
-        certify_labels(problem, result, FEW, [0])
+        price_labels(problem, result, FEW, [0])
 
 
 # -- options of single solvers ----------------------------------------------------------------------------------------

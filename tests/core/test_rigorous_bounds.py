@@ -10,11 +10,11 @@ import scipy.sparse as sp
 
 from psilearn import RejectClassifier, SVMClassifier
 from psilearn.convex import newton
-from psilearn.core import solving as base
 from psilearn.core.duality import balanced_k_class, balanced_two_class
 from psilearn.core.losses import ConvexHinges, Hinge, RejectHinge, TruncatedHinge
 from psilearn.core.penalties import Penalty
 from psilearn.core.problem import Problem, Proof
+from psilearn.core.result import InconsistentBoundError
 from psilearn.core.rounding import difference_below, integer_sum, product_below, total_of
 from psilearn.core.solving import Options
 from psilearn.core.spaces import KernelSpace, LinearSpace
@@ -358,7 +358,7 @@ def test_a_false_bound_is_an_error(monkeypatch):
         return Proof(proof.bound * (1 + 1e-6), proof.multipliers)
 
     monkeypatch.setattr(Problem, "proof", lying)
-    with pytest.raises(base.InconsistentBound):
+    with pytest.raises(InconsistentBoundError):
         newton.solve(problem, Options(tol=1e-9))
 
 

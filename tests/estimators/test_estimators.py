@@ -114,7 +114,7 @@ class TestConvexMachines:
     def test_certificate_verifies(self, model, k):
         X, y = data(8, k=k)
         fit = clone(model).fit(X, y)
-        problem, _ = fit._prepare(X, y, None)
+        problem = fit.problem(X, y)
         check = fit.certificate_.verify(problem)
         assert check.ok
         assert check.gap <= 1.1e-7
@@ -139,7 +139,8 @@ class TestRobustMachines:
         descent, auto = clone(model).fit(X, y), clone(model).set_params(solver="auto", time_limit=5).fit(X, y)
         assert auto.objective_ <= descent.objective_ * (1 + 1e-9)
         assert auto.lower_bound_ <= auto.objective_ * (1 + 1e-9)
-        assert auto.status_ in (Status.CRITICAL, Status.OPTIMAL)
+        assert auto.status_ in (Status.CRITICAL, Status.TIME_LIMIT, Status.OPTIMAL)
+        assert (auto.status_ is Status.CRITICAL) == np.isinf(auto.lower_bound_)  # no exact solver takes the problem
 
     def test_suspects_lie_below_the_cap(self, model, k):
         X, y = data(11, n=60, k=k)

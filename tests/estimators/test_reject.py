@@ -207,16 +207,16 @@ def test_truncated_with_two_costs_descends_and_others_refuse(data):
     paid = np.minimum(np.maximum.reduce([np.zeros(u.size), 1 - u, 1 - slope * u]), 1 + slope)
     assert model.objective_ == pytest.approx(np.abs(model.coef_).sum() + 0.3 * paid.sum())
     convex = RejectClassifier(d=(0.1, 0.3), C=0.3).fit(X, y)
-    problem, _ = model._prepare(X, y, None)
+    problem = model.problem(X, y)
     assert model.objective_ <= problem.value(convex.coef_, convex.intercept_) + 1e-9
     for solver in ("mip", "patterns", "outer", "cones"):
-        with pytest.raises(ValueError, match="one loss for all classes"):
+        with pytest.raises(ValueError, match="losses that differ by class"):
             RejectClassifier(d=(0.1, 0.3), s=-1.0, solver=solver).fit(X, y)
 
 
 def test_dual_bounds_of_losses_by_class_hold(data):
     X, y, _, _ = data
-    problem, _ = RejectClassifier(d=(0.1, 0.3), penalty="l2").fit(X, y)._prepare(X, y, None)
+    problem = RejectClassifier(d=(0.1, 0.3), penalty="l2").fit(X, y).problem(X, y)
     rng = np.random.default_rng(0)
     best = RejectClassifier(d=(0.1, 0.3), penalty="l2", tol=1e-9).fit(X, y).objective_
     for scale in 10.0 ** rng.uniform(-3, 1, 50):

@@ -1,11 +1,11 @@
 """The exact solver against exhaustive enumeration, other engines and its own promises."""
 
+import importlib
 import itertools
 
 import numpy as np
 import pytest
 
-from psilearn import solve as registry
 from psilearn.core.losses import HardMargin, Hinge, Psi, TruncatedHinge, TruncatedReject
 from psilearn.core.penalties import Penalty
 from psilearn.core.problem import Problem
@@ -13,6 +13,8 @@ from psilearn.core.result import Claim, Status
 from psilearn.core.solving import Options
 from psilearn.core.spaces import KernelSpace, LinearSpace
 from psilearn.exact.two_class import solver as mip
+
+registry = importlib.import_module("psilearn.solve")
 
 clarabel = pytest.importorskip("clarabel")
 sp = pytest.importorskip("scipy.sparse")

@@ -12,7 +12,7 @@ from psilearn.core.result import Claim, Status
 from psilearn.core.solving import Options
 from psilearn.core.spaces import LinearSpace
 from psilearn.engines.highs import ProgramError
-from psilearn.exact.label_prices import certify_labels
+from psilearn.exact.label_prices import price_labels
 from psilearn.exact.two_class import solver as mip
 
 pytest.importorskip("pyscipopt")
@@ -98,7 +98,7 @@ def test_unknown_restriction_is_refused():
 def test_label_certificates_name_the_flipped_samples(norm):
     problem = make_problem(4, 40, 2, Psi(1.0), 10.0, norm)
     result = mip.solve(problem, Options(gap_tol=1e-8))
-    certificates = certify_labels(problem, result, Options(gap_tol=1e-8))
+    certificates = price_labels(problem, result, Options(gap_tol=1e-8))
     suspects = np.flatnonzero(problem.loss.is_capped(problem.margins(result.coef, result.intercept)))
     assert sorted(c.index for c in certificates) == sorted(suspects)
     assert {0, 1} <= {c.index for c in certificates}
@@ -114,7 +114,7 @@ def test_believing_a_label_equals_a_huge_weight():
     """A sample that may not be left out is one that would cost too much to leave out."""
     problem = make_problem(5, 30, 2, HardMargin(), 10.0, 2)
     result = mip.solve(problem, Options(gap_tol=1e-8))
-    for certificate in certify_labels(problem, result, Options(gap_tol=1e-8)):
+    for certificate in price_labels(problem, result, Options(gap_tol=1e-8)):
         weights = problem.weights.copy()
         weights[certificate.index] = 1e6
         heavy = Problem(problem.space, problem.y, 2, problem.loss, problem.penalty, problem.C, weights)

@@ -23,7 +23,7 @@ MAY_IMPORT = {
     "estimators": {"core", "rules", "solve", "evaluation"},
     "datasets": {"core"},
     "app": {"core", "engines", "exact", "rules", "solve", "evaluation", "estimators", "datasets", "__init__"},
-    "__init__": {"core", "rules", "estimators", "evaluation", "datasets", "app"},
+    "__init__": {"core", "solve", "rules", "estimators", "evaluation", "datasets", "app"},
     "__main__": {"app", "core"},
 }
 #: The same for the rooms inside the largest ones, by their first folder or file.

@@ -205,7 +205,7 @@ class Search:
         self.clock.note(objective, bound)
         certificate = Certificate(Claim.GLOBAL, objective, bound, rechecked=rechecked, note=self.note)
         history = tuple(self.clock.history)
-        return Result(W, b, objective, bound, status, certificate, self.n_steps, history, None, self._facts())
+        return Result(W, b, status, certificate, self.n_steps, history, None, self._facts())
 
 
 _COMPILED: set[type] = set()

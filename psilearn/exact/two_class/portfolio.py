@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core.losses import Loss
-from ...core.result import Status
+from ...core.result import InconsistentBoundError, Status
 from ...core.solving import Clock, Options
-from ..search import Budget, InconsistentBoundError, Search
+from ..search import Budget, Search
 from .hitting.search import HittingSearch
 from .incumbent import Points, given_incumbent, improve_incumbent, polish
 from .incumbent_jit import Best

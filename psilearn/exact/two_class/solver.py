@@ -148,4 +148,4 @@ def make_result(
         bound = -np.inf
     certificate = Certificate(claim, objective, bound, engine=outcome.engine, note=note)
     R = reduction.multipliers(outcome.alpha)
-    return Result(W, b, objective, bound, status, certificate, outcome.nodes, tuple(clock.history), R, extra)
+    return Result(W, b, status, certificate, outcome.nodes, tuple(clock.history), R, extra)

@@ -94,7 +94,10 @@ class RelaxationCertificate:
 
 @dataclass(frozen=True)
 class L0BoostResult:
-    """Voting classifiers with lambda and mu, slacks xi of the merged observations, and the certificate."""
+    """Voting classifiers with lambda and mu, slacks xi of the merged observations, and the certificate.
+
+    ``evidence`` holds the multipliers (w, v, alpha) of its lower bound and the pairs that v is about.
+    """
 
     columns: list[Column]
     weights: NDArray[np.float64]
@@ -106,6 +109,7 @@ class L0BoostResult:
     n_nodes: int
     n_cuts: int
     history: tuple
+    evidence: tuple[NDArray, NDArray, float, NDArray, NDArray] | None = None
 
     @property
     def objective(self) -> float:
@@ -149,6 +153,31 @@ def scaled_bound(value: float, vote: float, mark: float, min_cost: float) -> flo
     """
     t = min_cost / (min_cost - mark) if mark < 0 else 1.0
     return t * (value + vote) + (1.0 - t) * min_cost
+
+
+def integer_bound(bound: float, is_integer: bool) -> float:
+    """Return the bound (23) on the integer optimum (15): rounded up if all weights and costs are integers."""
+    return float(math.ceil(bound - _WHOLE)) if is_integer and bound > -math.inf else bound
+
+
+def bound_of(
+    data: Observations,
+    oracle: Oracle,
+    rho: float,
+    min_cost: float,
+    evidence: tuple[NDArray, NDArray, float, NDArray, NDArray],
+) -> float:
+    """Return the lower bound on (18) that multipliers (w, v, alpha) and their pairs prove, pricing all classifiers."""
+    w, v, alpha, first, second = evidence
+    if np.any(w < 0) or np.any(v < 0):
+        return -math.inf
+    point = Point(np.empty(0), np.empty(0), w, v, alpha, True)
+    used = v > 0
+    pairs = Pairs(first[used], second[used], v[used], True)
+    vote = oracle.offer(w, pairs, -alpha, 1)
+    mark = oracle.offer(np.zeros_like(w), pairs, 0.0, 1)
+    r_vote, r_mark = min(0.0, -alpha - vote.bound), min(0.0, -mark.bound)
+    return scaled_bound(dual_value(data, rho, point, (first, second)), r_vote, r_mark, min_cost)
 
 
 def solve(
@@ -219,6 +248,7 @@ class Workspace:
         self.ends: tuple[NDArray, NDArray]
         self.lacking: NDArray[np.float64]
         self.objective, self.lower_bound = math.inf, -math.inf
+        self.evidence: tuple[NDArray, NDArray, float, NDArray, NDArray] | None = None
         self.reduced_cost, self.violation, self.n_nodes = -math.inf, math.inf, 0
         self.has_followed, self.n_rounds, self.n_iter = False, 0, 0
         self.prices = self.has_columns_only = False
@@ -312,7 +342,9 @@ class Workspace:
         self.reduced_cost = min(r_vote, r_mark)
         if self.symmetric and self.reduced_cost > -math.inf:
             value = dual_value(self.data, self.rho, point, self.ends)
-            self.lower_bound = max(self.lower_bound, scaled_bound(value, r_vote, r_mark, self.min_cost))
+            bound = scaled_bound(value, r_vote, r_mark, self.min_cost)
+            if bound > self.lower_bound:
+                self.lower_bound, self.evidence = bound, (point.w, point.v, point.alpha, *self.ends)
         return self._add(vote.columns, votes=True) + self._add(mark.columns, votes=False)
 
     def grow(self) -> int:
@@ -353,11 +385,10 @@ class Workspace:
             mu[column.key] = mu.get(column.key, 0.0) + value
             weights[column.key] = weights.get(column.key, 0.0) + (value if votes else 0.0)
         keys = [key for key in column_of if mu[key] > 0]
-        rounds_up = is_integer and self.lower_bound > -math.inf
-        whole = math.ceil(self.lower_bound - _WHOLE) if rounds_up else self.lower_bound
+        whole = integer_bound(self.lower_bound, is_integer)
         columns, lam = [column_of[key] for key in keys], np.array([weights[key] for key in keys])
         certificate = RelaxationCertificate(
-            self.objective, self.reduced_cost, self.violation, self.lower_bound, float(whole),
+            self.objective, self.reduced_cost, self.violation, self.lower_bound, whole,
             round_relaxation(self.data, columns, lam, self.rho)[1],
         )  # fmt: skip
         return L0BoostResult(
@@ -371,4 +402,5 @@ class Workspace:
             self.n_nodes,
             self.master.positive.size,
             tuple(self.clock.history),
+            self.evidence,
         )

@@ -38,7 +38,7 @@ class PairwiseSums:
     def __init__(self, points: Array, order: int) -> None:
         self.points, self.order = points, order
 
-    def over_points(self, value: Array) -> Array:
+    def over_points(self, value: NDArray) -> Array:
         """Values of the points that satisfy each conjunction."""
         single, total = value @ self.points, float(value.sum())
         if self.order == 1:

@@ -120,7 +120,8 @@ class Attributes:
         """Pairs of literals that may stand together, the shorter ones of equal conjunctions if ``shortest``."""
         if shortest not in self._admitted:
             conflict = self.redundant if shortest else self.opposite
-            self._admitted[shortest] = np.nonzero(np.triu(conflict == 0, 1))
+            first, second = np.nonzero(np.triu(conflict == 0, 1))
+            self._admitted[shortest] = first, second
         return self._admitted[shortest]
 
     def rows(self, sign: int, weight: NDArray, pairs: Pairs | None) -> tuple[NDArray, NDArray, int]:

@@ -24,10 +24,11 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from ....core.result import InconsistentBoundError
 from ....core.solving import Clock, Options
 from ...envelope_jit import FEASIBLE
 from ...sample_state_jit import FREE, GONE, IN, SampleState
-from ...search import Budget, InconsistentBoundError
+from ...search import Budget
 from ..incumbent_jit import ROUNDING, Best
 from ..node.node_jit import Model, NodeWorkspace
 from .conflicts import Conflicts

@@ -14,8 +14,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ....core.result import InconsistentBoundError
 from ....core.solving import Options
-from ...search import Budget, InconsistentBoundError
+from ...search import Budget
 from ..incumbent_jit import ROUNDING, Best
 from ..model import make_workspace, margin_bounds
 from ..node.ascent_jit import SOLVED

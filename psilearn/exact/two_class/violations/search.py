@@ -43,8 +43,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ....core.result import InconsistentBoundError
 from ....core.solving import Options
-from ...search import Budget, InconsistentBoundError
+from ...search import Budget
 from ..incumbent_jit import Best
 from ..node.node_jit import Model
 from ..settings import Settings

@@ -1,0 +1,124 @@
+"""What a margin classifier claims of its fit, and how anybody recomputes it.
+
+Every figure is read from ``certificate_``, so no two of them can disagree. :meth:`Certified.verify` states the problem
+again from the data and recomputes each claim: a convex optimum by weak duality, a stationary point by the residual of
+its convex majorant (Liu, Shen and Doss, Multicategory psi-learning and support vector machine: computational tools,
+2005), a global bound from a proof. Cost: a few passes over the data.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.utils.validation import check_is_fitted
+
+from ..core.problem import Problem
+from ..core.result import Certificate, Claim, Status, Verification
+from .encode import Sample
+
+
+class Certified:
+    """The public face of the claims; a base of the margin classifiers."""
+
+    certificate_: Certificate
+    status_: Status
+    classes_: NDArray
+
+    @property
+    def objective_(self) -> float:
+        """The minimised objective at the fitted coefficients, evaluated with the exact loss."""
+        return self.certificate_.objective
+
+    @property
+    def lower_bound_(self) -> float:
+        """A valid lower bound on the global optimum, -inf if none is known."""
+        return self.certificate_.bound
+
+    @property
+    def gap_(self) -> float:
+        """Relative gap (objective - bound) / max(|objective|, eps), inf without a bound."""
+        return self.certificate_.gap
+
+    def problem(self, X: Any, y: Any, sample_weight: Any = None) -> Problem:
+        """State the problem that :meth:`fit` solves on these data; the estimator is not changed.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As for ``fit``.
+
+        Returns
+        -------
+        Problem
+            Data, loss, penalty and scaling. Equal rows of small samples are merged and sorted. The weights of an
+            adaptive l1 penalty are those of the fit if there was one, else they are computed.
+        """
+        return self._state(X, y, sample_weight)[1]
+
+    def verify(self, X: Any, y: Any, sample_weight: Any = None) -> Verification:
+        """Recompute every claim of the fit from the data it was made on.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            What was handed to ``fit``.
+
+        Returns
+        -------
+        Verification
+            ``ok, objective, bound, gap, message``; ``ok`` is True only if every claim was recomputed, and the message
+            names what was not.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from psilearn import SVMClassifier
+        >>> X, y = np.array([[0.0], [1.0], [2.0], [3.0]]), [0, 0, 1, 1]
+        >>> model = SVMClassifier().fit(X, y)
+        >>> model.verify(X, y).ok
+        True
+        >>> model.verify(X + 1.0, y).ok
+        False
+        """
+        check_is_fitted(self)
+        worker, problem, sample = self._state(X, y, sample_weight)
+        if not np.array_equal(worker.classes_, self.classes_):
+            return _refused(f"y holds the classes {worker.classes_.tolist()}, the fit {self.classes_.tolist()}")
+        W = self._solver_coefficients(problem, sample)
+        if W is None:
+            return _refused("the data hold fewer samples than those of the fit")
+        check = self.certificate_.verify(problem, W, self.intercept_)  # type: ignore[attr-defined]
+        if check.ok and self.status_ is Status.OPTIMAL and not check.gap <= self._proved_gap() * (1 + 1e-6):
+            return check._replace(ok=False, message=f"the fit is called optimal, but its gap is {check.gap!r}")
+        return check
+
+    def _state(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Problem, Sample]:
+        worker: Any = clone(self)
+        worker._validate_params()
+        if worker.penalty == "adaptive-l1" and worker.adaptive_weights is None:
+            worker.adaptive_weights = getattr(self, "adaptive_weights_", None)
+        return worker, *worker._prepare(X, y, sample_weight)
+
+    def _proved_gap(self) -> float:
+        """Return the gap up to which a fit counts as optimal."""
+        if self.certificate_.claim is Claim.RESTRICTED:  # the optimum of another problem; no bound is claimed
+            return np.inf
+        return self.tol if self.certificate_.claim is Claim.CONVEX else self.gap_tol  # type: ignore[attr-defined]
+
+    def _solver_coefficients(self, problem: Problem, sample: Sample) -> NDArray[np.float64] | None:
+        """Return the fitted coefficients as a solver has them; None if they belong to samples that are not there."""
+        if not problem.is_kernel:
+            return self.coef_  # type: ignore[attr-defined]
+        rows, values = self.dual_support_, self.dual_coef_  # type: ignore[attr-defined]
+        if rows.size and rows.max() >= sample.position.size:
+            return None
+        W = np.zeros((values.shape[0], problem.n))
+        W[:, sample.position[rows]] = values
+        return W
+
+
+def _refused(message: str) -> Verification:
+    return Verification(False, np.nan, -np.inf, np.inf, message)
