@@ -1,0 +1,213 @@
+"""The tree of a proof for truncated losses of two classes: found again, best bound first, from a known optimum.
+
+The compiled search keeps no log. With its optimum at hand the tree is searched once more: cases are solved by the same
+compiled node solver, and a case is closed by integer multipliers that the checker's own code evaluates.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..core.solving import Clock
+from ..exact.two_class.node.envelope_jit import FREE, IN, OUT
+from ..exact.two_class.reduction import reduce
+from ..exact.two_class.tree.search import make_model, make_work, margin_bounds
+from ..exact.two_class.tree.tree_jit import solve_node
+from .check import Problem, Region, follows, narrowed
+from .repair import best_leaf
+from .statement import MARGIN_QUANTUM, Statement
+from .table import ProofError
+
+Array = NDArray[np.float64]
+
+#: Samples whose two cases are solved before one of them divides a node.
+_TRIED = 8
+#: Part of the bound by which the multipliers of a leaf should exceed it, so that rounding them does no harm.
+_MARGIN = 1e-9
+#: By how much limits of margins are widened, relative to their distance from t, until they follow exactly.
+_WIDENINGS = (1e-10, 1e-8, 1e-6, 1e-4)
+
+
+@dataclass(order=True)
+class Node:
+    """A case: the sides of some samples, the solver's bound, its multipliers, and what became of it."""
+
+    bound: float
+    number: int
+    sides: dict[int, int] = field(compare=False)
+    alpha: Array = field(compare=False)
+    margins: Array = field(compare=False)
+    paid: Array = field(compare=False)
+    record: dict | None = field(default=None, compare=False)
+    split: int = field(default=-1, compare=False)
+    cases: tuple[Node, Node] | None = field(default=None, compare=False)
+
+
+class Replay:
+    """The search for the tree of one statement."""
+
+    def __init__(self, statement: Statement, target: float) -> None:
+        self.exact: Problem = statement.exact
+        self.reduction = reduce(statement.problem)
+        if self.reduction.n != self.exact.n:
+            raise ProofError("Two samples of the kernel coincide but for rounding; merge them first.")
+        self.signs = statement.problem.signs
+        self.model = make_model(self.reduction, statement.problem.loss)
+        self.work = make_work(self.model)
+        self.target = target
+        self.cutoff = target * (1.0 + _MARGIN) / self.reduction.unit
+        self.low, self.high = self._limits()
+        self.regions = [self._region(i) for i in range(self.exact.n)]
+        self.count = 0
+
+    def _limits(self) -> tuple[list[int | None], list[int | None]]:
+        """Return limits of the margins on the grid, proved by the checker's rule; None where none follows."""
+        low, high = margin_bounds(self.model, self.target / self.reduction.unit)
+        bound, t = Fraction(self.target), self.model.t
+        lows: list[int | None] = []
+        highs: list[int | None] = []
+        for i, g in enumerate(self.reduction.group):
+            lows.append(self._limit(i, t - low[g], True, bound))
+            highs.append(self._limit(i, t + high[g], False, bound))
+        return lows, highs
+
+    def _limit(self, i: int, gap: float, own: bool, bound: Fraction) -> int | None:
+        exact = self.exact
+        if not math.isfinite(gap):
+            return None
+        for extra in _WIDENINGS:
+            reach = math.ceil(math.ldexp(gap * (1.0 + extra), MARGIN_QUANTUM)) << exact.grid
+            end = exact.T - reach if own else reach - exact.T
+            end = (end >> exact.grid) if own else -((-end) >> exact.grid)  # outward, onto the grid
+            distance = exact.T - (end << exact.grid) if own else exact.T + (end << exact.grid)
+            if follows(exact, i, distance, own, bound):
+                return end
+        return None
+
+    def _region(self, i: int) -> Region:
+        ends = (None if v is None else v << self.exact.grid for v in (self.low[i], self.high[i]))
+        return self.exact.region(i, *ends, 0)
+
+    def solve(self, sides: dict[int, int], start: Array | None = None) -> Node:
+        """Solve one case with the compiled node solver."""
+        work, group = self.work, self.reduction.group
+        unit = 2.0**-MARGIN_QUANTUM
+        work.state[:] = FREE
+        work.low[group] = [-math.inf if v is None else v * unit for v in self.low]
+        work.high[group] = [math.inf if v is None else v * unit for v in self.high]
+        for i, side in sides.items():
+            work.state[group[i]] = IN if side > 0 else OUT
+        work.alpha[:] = 0.0 if start is None else start
+        bound, _ = solve_node(self.model, work, self.cutoff)
+        self.count += 1
+        return Node(
+            bound * self.reduction.unit, self.count, sides, work.alpha.copy(), work.u.copy(), _paid(work.terms, work.u)
+        )
+
+    def regions_of(self, node: Node) -> list[Region]:
+        """Return the checker's regions of a case."""
+        regions = list(self.regions)
+        for i, side in node.sides.items():
+            regions[i] = narrowed(self.exact, i, regions[i], None, None, side)
+        return regions
+
+    def close(self, node: Node) -> Fraction:
+        """Give a case its leaf and return the bound that it proves exactly."""
+        regions = self.regions_of(node)
+        for i in node.sides:
+            if regions[i].is_empty:
+                node.record = {"empty": i}
+                return Fraction(self.target)
+        alpha = self.reduction.multipliers(node.alpha)[:, 0] * self.signs
+        found = best_leaf(self.exact, alpha, regions)
+        if found is None:
+            found = best_leaf(self.exact, 0.0 * alpha, regions)
+        assert found is not None  # zero multipliers are always feasible
+        node.record = found[1]
+        return found[0]
+
+    def divide(self, node: Node) -> bool:
+        """Give a node its two cases; False if no sample is left whose envelope is below its loss."""
+        best, most = None, -1.0
+        for i in self._promising(node):
+            cases = tuple(self.solve(node.sides | {i: side}, node.alpha) for side in (-1, 1))
+            rises = [max(min(case.bound, self.target) - node.bound, 1e-9 * self.target) for case in cases]
+            if rises[0] * rises[1] > most:
+                best, most = (i, cases), rises[0] * rises[1]
+            if max(case.bound for case in cases) >= self.target:
+                best = (i, cases)
+                break
+        if best is None:
+            return False
+        node.split, node.cases = best
+        return True
+
+    def _promising(self, node: Node) -> list[int]:
+        """Return the samples to try: those with the largest product of guessed rises of the two cases."""
+        model, u = self.model, node.margins
+        inside = np.maximum(model.knots - np.maximum(u, model.t)[:, None], 0.0) @ model.slopes
+        out_rise = np.maximum(model.cost * model.cap - node.paid, 0.0)
+        in_rise = np.maximum(model.cost * inside - node.paid, 0.0) + 0.5 * np.maximum(model.t - u, 0.0) ** 2
+        loss = np.where(u >= model.t, np.minimum(inside, model.cap), model.cap)
+        gap = model.cost * loss - node.paid
+        score = np.where(gap > 1e-12 * self.target / self.reduction.unit, out_rise * in_rise, -1.0)
+        score = score[self.reduction.group]
+        score[list(node.sides)] = -1.0
+        order = np.argsort(-score, kind="stable")[:_TRIED]
+        return [int(i) for i in order if score[i] >= 0.0]
+
+
+def _paid(terms: object, u: Array) -> Array:
+    """Return what every sample pays in the relaxation of a case."""
+    total = terms.const.copy()
+    for k in range(terms.tau.shape[1]):
+        length = terms.vert[:, k + 1] - terms.vert[:, k]
+        active = (k < terms.number) & (length < np.inf) & (u < terms.tau[:, k])
+        total[active] += length[active] * (terms.tau[active, k] - u[active])
+    return total
+
+
+def tree_evidence(statement: Statement, target: float, clock: Clock) -> tuple[Fraction, list[dict]]:
+    """Return the proved bound, at most ``target``, and the lines of the tree.
+
+    When the clock stops the search, the smallest bound of an open case is what is proved: limits of margins and leaves
+    that hold for a bound hold for every smaller one.
+    """
+    replay = Replay(statement, target)
+    proved = Fraction(target)
+    root = replay.solve({})
+    heap = [root]
+    while heap:
+        node = heapq.heappop(heap)
+        if node.bound >= target or clock.is_over:
+            reached = replay.close(node)
+            if reached >= proved or clock.is_over:
+                proved = min(proved, reached)
+                continue
+        if not replay.divide(node):
+            proved = min(proved, replay.close(node))
+            continue
+        node.record = None
+        for case in node.cases or ():
+            heapq.heappush(heap, case)
+    limits = [{"low": replay.low}, {"high": replay.high}]
+    return proved, [*limits, *_preorder(root)]
+
+
+def _preorder(root: Node) -> Iterator[dict]:
+    stack = [root]
+    while stack:
+        node = stack.pop()
+        if node.cases is None:
+            assert node.record is not None
+            yield node.record
+        else:
+            yield {"split": node.split}
+            stack += [node.cases[1], node.cases[0]]
