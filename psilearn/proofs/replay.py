@@ -166,11 +166,13 @@ class Replay:
 
 def _paid(terms: object, u: Array) -> Array:
     """Return what every sample pays in the relaxation of a case."""
-    total = terms.const.copy()
-    for k in range(terms.tau.shape[1]):
-        length = terms.vert[:, k + 1] - terms.vert[:, k]
-        active = (k < terms.number) & (length < np.inf) & (u < terms.tau[:, k])
-        total[active] += length[active] * (terms.tau[active, k] - u[active])
+    n = u.size  # the 1-norm has terms of its own after those of the samples
+    tau, vert, number = terms.tau[:n], terms.vert[:n], terms.number[:n]
+    total = terms.const[:n].copy()
+    for k in range(tau.shape[1]):
+        length = vert[:, k + 1] - vert[:, k]
+        active = (k < number) & (length < np.inf) & (u < tau[:, k])
+        total[active] += length[active] * (tau[active, k] - u[active])
     return total
 
 
