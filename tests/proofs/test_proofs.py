@@ -15,8 +15,7 @@ from psilearn import PsiClassifier, SVMClassifier
 from psilearn.proofs import check as checker
 from psilearn.proofs.table import ProofError
 
-sys.path.insert(0, str(Path(__file__).parent))
-from proof_files import (
+from oracles.proof_files import (
     CONVEX,
     TRUNCATED,
     name_of,
