@@ -34,8 +34,9 @@ from operator import mul
 
 FORMAT, VERSION = "psilearn-proof", 1
 #: Limits that keep a hostile file from filling the memory: bytes of a line, bytes and lines of a proof, digits of an
-#: integer, exponents of quanta, and cells of the data.
+#: integer, exponents of quanta, cells of the data, and open splits and tightenings.
 MAX_LINE, MAX_BYTES, MAX_LINES, MAX_DIGITS, MAX_QUANTUM, MAX_CELLS = 1 << 24, 1 << 32, 10**7, 400, 2000, 10**8
+MAX_DEPTH = 5000
 
 
 class Rejected(Exception):
@@ -190,6 +191,7 @@ class Features:
         self.e = exponent([v for row in exact for v in row])
         self.rows = [[scaled(v, self.e) for v in row] for row in exact]
         self.columns = [list(column) for column in zip(*self.rows)]
+        self.squares = 2 * self.e
 
     def scores(self, w):
         """Return <w, x_i> of all samples."""
@@ -228,15 +230,25 @@ class Features:
             return Fraction(0) if total == 0 else None
         return total / (2 * self.l2)
 
+    def products(self, R):
+        """Return <v, x_i> of all samples for v = sum_i R_i x_i, times 2^squares; banned coefficients are left out."""
+        demand(self.l2 > 0 and not any(self.l1[0]), "this rule is for the penalty l2 alone")
+        v = [0 if p is None else sum(map(mul, R, column)) for p, column in zip(self.l1[0], self.columns)]
+        return [sum(map(mul, row, v)) for row in self.rows]
+
+    def square(self, i, j):
+        """Return ||x_i - x_j||^2 times 2^squares."""
+        return sum((a - b) ** 2 for a, b in zip(self.rows[i], self.rows[j]))
+
     def is_within(self, i, j, gap, bound):
         """Whether |<w, x_i - x_j>| <= gap for all w with P(w) <= bound.
 
         By Cauchy and Schwarz, |<w, x>|^2 <= ||w||^2 ||x||^2 <= (2 bound / l2) ||x||^2. Without an l2 part |<w, x>| <=
         sum_f l1_f |w_f| |x_f| / l1_f <= bound * max_f |x_f| / l1_f over the coefficients that are not banned.
         """
-        steps = [abs(a - b) for a, b in zip(self.rows[i], self.rows[j])]
         if self.l2 > 0:
-            return 2 * bound * sum(s * s for s in steps) <= self.l2 * gap * gap * (1 << (2 * self.e))
+            return 2 * bound * self.square(i, j) <= self.l2 * gap * gap * (1 << self.squares)
+        steps = [abs(a - b) for a, b in zip(self.rows[i], self.rows[j])]
         limit = gap * (1 << self.e)
         return all(p is None or s == 0 or (p > 0 and bound * s <= limit * p) for s, p in zip(steps, self.l1[0]))
 
@@ -252,7 +264,7 @@ class Gram:
         ]
         self.e = exponent([v for row in exact for v in row])
         self.rows = [[scaled(v, self.e) for v in row] for row in exact]
-        self.width = len(rows)
+        self.width, self.squares = len(rows), self.e
         self.demand_semidefinite(factor)
 
     def demand_semidefinite(self, factor):
@@ -286,10 +298,17 @@ class Gram:
         total = sum(r * sum(map(mul, row, R)) for R in columns for r, row in zip(R, self.rows) if r)
         return Fraction(total, 1 << (self.e + 2 * q)) / (2 * self.l2)
 
+    def products(self, R):
+        """Return (K R)_i times 2^squares."""
+        return [sum(map(mul, row, R)) for row in self.rows]
+
+    def square(self, i, j):
+        """Return ||x_i - x_j||^2 = K_ii + K_jj - 2 K_ij times 2^squares."""
+        return self.rows[i][i] + self.rows[j][j] - 2 * self.rows[i][j]
+
     def is_within(self, i, j, gap, bound):
-        """As for features, with ||x_i - x_j||^2 = K_ii + K_jj - 2 K_ij."""
-        square = self.rows[i][i] + self.rows[j][j] - 2 * self.rows[i][j]
-        return 2 * bound * square <= self.l2 * gap * gap * (1 << self.e)
+        """As for features."""
+        return 2 * bound * self.square(i, j) <= self.l2 * gap * gap * (1 << self.squares)
 
 
 # -- the problem ------------------------------------------------------------------------------------------------------
@@ -583,33 +602,107 @@ def narrowed(problem, i, old, low, high, side):
     return region
 
 
+def tighten(problem, bound, record, regions):
+    """Return pairs (sample, narrower region) that hold in this case for every (w, b) with F(w, b) < bound.
+
+    Let D be the bound of :meth:`Problem.leaf_bound` for the multipliers alpha, v = sum_i alpha_i y_i x_i, w0 = v / l2,
+    and s_i(u) = c_i l_i(u) + alpha_i u - G_i, which is >= 0 in the region of i. Completing the square gives
+
+        F(w, b) = D + l2/2 ||w - w0||^2 + sum_i s_i(u_i),
+
+    hence l2/2 ||w - w0||^2 < slack = bound - D, and s_j(u_j) < slack for every j. An anchor [j, p, r] states that s_j
+    >= slack for u <= p and for u >= r, so p < u_j < r. For any i, with |<w - w0, x_i - x_j>| <= gap (the rule of
+    ``is_within``, with the slack as bound of the penalty),
+
+        u_i = y_i <w0, x_i - x_j> + y_i <w - w0, x_i - x_j> + y_i y_j u_j,
+
+    which lies between centre + least - gap and centre + most + gap, where [least, most] is [p, r] for samples of one
+    class and [-r, -p] otherwise. A limit [i, j, low, high] says so with low and high (null: no limit). All is
+    multiplied by l2 and by powers of two; |<w - w0, x_i - x_j>|^2 <= (2 slack / l2) ||x_i - x_j||^2.
+    """
+    demand(problem.k == 2 and not problem.is_convex, "limits are tightened for truncated losses of two classes")
+    reached = problem.leaf_bound(record["tighten"], regions)
+    demand(reached is not None, "multipliers are not feasible")
+    alpha, columns = problem.columns(record["tighten"])
+    space, slack = problem.space, bound - reached
+    products = space.products(columns[0])
+    anchors = read_anchors(problem, record.get("anchors"), alpha, slack, regions)
+    limits = record.get("limits")
+    demand(isinstance(limits, list), "a line has no limits")
+    l2, power = scaled(space.l2, exponent([space.l2])), exponent([space.l2])
+    up = space.squares + problem.q, problem.U + power  # l2 times a margin has 2^(up[0] + up[1])
+    room = 2 * slack * space.l2
+    left, right = room.numerator << (2 * sum(up)), room.denominator << space.squares
+    changes = []
+    for limit in limits:
+        i, j, low, high = integers(limit, "a limit", 4, none=True)
+        demand(i is not None and 0 <= i < problem.n and j in anchors, "a limit names no sample or no anchor")
+        least, most = anchors[j]
+        if problem.y[i] != problem.y[j]:
+            least, most = -most, -least
+        centre = (products[i] - products[j]) << up[1]
+        centre = centre if problem.y[i] == 1 else -centre
+        ends = [None if v is None else v << problem.grid for v in (low, high)]
+        gaps = [] if low is None else [((l2 * (least - ends[0])) << up[0]) + centre]
+        gaps += [] if high is None else [((l2 * (ends[1] - most)) << up[0]) - centre]
+        needed = left * space.square(i, j)
+        demand(all(gap >= 0 and needed <= gap * gap * right for gap in gaps), "a tighter limit does not follow")
+        changes.append((i, narrowed(problem, i, regions[i], *ends, 0)))
+    return changes
+
+
+def read_anchors(problem, entries, alpha, slack, regions):
+    """Return a dictionary from anchors j to (p, r), margins in units of 2^-U, after proving them."""
+    demand(isinstance(entries, list), "a line has no anchors")
+    anchors = {}
+    for entry in entries:
+        j, p, r = integers(entry, "an anchor", 3)
+        demand(0 <= j < problem.n, "an anchor names no sample")
+        p, r = p << problem.grid, r << problem.grid
+        least = problem.gain(j, alpha[j], regions[j])
+        for part in (narrowed(problem, j, regions[j], None, p, 0), narrowed(problem, j, regions[j], r, None, 0)):
+            rise = None if part.is_empty else Fraction(problem.gain(j, alpha[j], part) - least, 1 << problem.M)
+            demand(rise is None or rise >= slack, "an anchor does not follow")
+        anchors[j] = p, r
+    return anchors
+
+
 def check_tree(problem, bound, lines):
     """Check that all cases end in leaves that reach the bound; returns the number of leaves.
 
     The nodes come in preorder: a split is followed by the whole of its first case, then by its second. ``todo`` holds
-    for every open split the sample, its region before the split, and its region in the case to come (None: under way).
+    for every open split, and for every tightening inside an open case, the regions from before it and, for a split
+    whose second case is still to come, that case's region.
     """
     regions = root_regions(problem, bound, lines)
     todo, leaves = [], 0
     while True:
         record = next(lines, None)
         demand(record is not None, "the proof ends before all cases are closed")
+        demand(len(todo) <= MAX_DEPTH, "the tree is too deep")
         if "split" in record:
             i, first, second = split(problem, record, regions)
-            todo.append((i, regions[i], second))
+            todo.append(([(i, regions[i])], second))
             regions[i] = first
+            continue
+        if "tighten" in record:
+            changes = tighten(problem, bound, record, regions)
+            todo.append(([(i, regions[i]) for i, _ in changes], None))
+            demand(len({i for i, _ in changes}) == len(changes), "a tightening names a sample twice")
+            for i, region in changes:
+                regions[i] = region
             continue
         close(problem, bound, record, regions)
         leaves += 1
-        while todo and todo[-1][2] is None:
-            i, before, _ = todo.pop()
-            regions[i] = before
+        while todo and todo[-1][1] is None:
+            for i, before in todo.pop()[0]:
+                regions[i] = before
         if not todo:
             demand(next(lines, None) is None, "the proof goes on after its last case")
             return leaves
-        i, before, second = todo.pop()
-        regions[i] = second
-        todo.append((i, before, None))
+        before, second = todo.pop()
+        regions[before[0][0]] = second
+        todo.append((before, None))
 
 
 def close(problem, bound, record, regions):

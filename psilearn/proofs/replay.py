@@ -20,15 +20,18 @@ from ..exact.two_class.node.envelope_jit import FREE, IN, OUT
 from ..exact.two_class.reduction import reduce
 from ..exact.two_class.tree.search import make_model, make_work, margin_bounds
 from ..exact.two_class.tree.tree_jit import solve_node
-from .check import Problem, Region, follows, narrowed
+from .check import Problem, Region, Rejected, follows, narrowed, tighten
 from .repair import best_leaf
 from .statement import MARGIN_QUANTUM, Statement
 from .table import ProofError
+from .tightening import tightening
 
 Array = NDArray[np.float64]
 
 #: Samples whose two cases are solved before one of them divides a node.
 _TRIED = 8
+#: Times a case is tightened and solved again.
+_ROUNDS = 4
 #: Part of the bound by which the multipliers of a leaf should exceed it, so that rounding them does no harm.
 _MARGIN = 1e-9
 #: By how much limits of margins are widened, relative to their distance from t, until they follow exactly.
@@ -37,14 +40,23 @@ _WIDENINGS = (1e-10, 1e-8, 1e-6, 1e-4)
 
 @dataclass(order=True)
 class Node:
-    """A case: the sides of some samples, the solver's bound, its multipliers, and what became of it."""
+    """A case: what it knows of the samples, the solver's bound and multipliers, and what became of it.
+
+    ``lines`` are the tightenings of the case, ``record`` its leaf.
+    """
 
     bound: float
     number: int
     sides: dict[int, int] = field(compare=False)
+    regions: list[Region] = field(compare=False)
+    low: Array = field(compare=False)
+    high: Array = field(compare=False)
     alpha: Array = field(compare=False)
     margins: Array = field(compare=False)
     paid: Array = field(compare=False)
+    w: Array = field(compare=False)
+    members: list[int] = field(compare=False)
+    lines: list[dict] = field(default_factory=list, compare=False)
     record: dict | None = field(default=None, compare=False)
     split: int = field(default=-1, compare=False)
     cases: tuple[Node, Node] | None = field(default=None, compare=False)
@@ -63,9 +75,9 @@ class Replay:
         self.work = make_work(self.model)
         self.target = target
         self.cutoff = target * (1.0 + _MARGIN) / self.reduction.unit
-        self.low, self.high = self._limits()
-        self.regions = [self._region(i) for i in range(self.exact.n)]
+        self.lows, self.highs = self._limits()
         self.count = 0
+        self.place = np.argsort(self.reduction.group)  # sample of each of the solver's rows
 
     def _limits(self) -> tuple[list[int | None], list[int | None]]:
         """Return limits of the margins on the grid, proved by the checker's rule; None where none follows."""
@@ -91,38 +103,43 @@ class Replay:
                 return end
         return None
 
-    def _region(self, i: int) -> Region:
-        ends = (None if v is None else v << self.exact.grid for v in (self.low[i], self.high[i]))
-        return self.exact.region(i, *ends, 0)
+    def root(self) -> Node:
+        """Solve the case that has not been divided."""
+        exact, unit = self.exact, 2.0**-MARGIN_QUANTUM
+        ends = [[None if v is None else v << exact.grid for v in pair] for pair in zip(self.lows, self.highs)]
+        low = np.array([-math.inf if v is None else v * unit for v in self.lows])
+        high = np.array([math.inf if v is None else v * unit for v in self.highs])
+        regions = [exact.region(i, *pair, 0) for i, pair in enumerate(ends)]
+        return self.solve({}, regions, low, high, None)
 
-    def solve(self, sides: dict[int, int], start: Array | None = None) -> Node:
+    def solve(self, sides: dict[int, int], regions: list[Region], low: Array, high: Array, start: Array | None) -> Node:
         """Solve one case with the compiled node solver."""
         work, group = self.work, self.reduction.group
-        unit = 2.0**-MARGIN_QUANTUM
         work.state[:] = FREE
-        work.low[group] = [-math.inf if v is None else v * unit for v in self.low]
-        work.high[group] = [math.inf if v is None else v * unit for v in self.high]
+        work.low[group], work.high[group] = low, high
         for i, side in sides.items():
             work.state[group[i]] = IN if side > 0 else OUT
         work.alpha[:] = 0.0 if start is None else start
         bound, _ = solve_node(self.model, work, self.cutoff)
         self.count += 1
+        basis = work.basis
+        members = basis.members[: basis.size[0]].tolist() if self.model.norm == 2 else []
         return Node(
-            bound * self.reduction.unit, self.count, sides, work.alpha.copy(), work.u.copy(), _paid(work.terms, work.u)
-        )
+            bound * self.reduction.unit, self.count, sides, regions, low, high,
+            work.alpha.copy(), work.u.copy(), _paid(work.terms, work.u), work.w.copy(), members,
+        )  # fmt: skip
 
-    def regions_of(self, node: Node) -> list[Region]:
-        """Return the checker's regions of a case."""
-        regions = list(self.regions)
-        for i, side in node.sides.items():
-            regions[i] = narrowed(self.exact, i, regions[i], None, None, side)
-        return regions
+    def case(self, node: Node, i: int, side: int) -> Node:
+        """Solve the case of a node in which sample i is believed (1) or given up (-1)."""
+        regions = list(node.regions)
+        regions[i] = narrowed(self.exact, i, regions[i], None, None, side)
+        return self.solve(node.sides | {i: side}, regions, node.low, node.high, node.alpha)
 
     def close(self, node: Node) -> Fraction:
         """Give a case its leaf and return the bound that it proves exactly."""
-        regions = self.regions_of(node)
-        for i in node.sides:
-            if regions[i].is_empty:
+        regions = node.regions
+        for i, region in enumerate(regions):
+            if region.is_empty:
                 node.record = {"empty": i}
                 return Fraction(self.target)
         alpha = self.reduction.multipliers(node.alpha)[:, 0] * self.signs
@@ -137,7 +154,7 @@ class Replay:
         """Give a node its two cases; False if no sample is left whose envelope is below its loss."""
         best, most = None, -1.0
         for i in self._promising(node):
-            cases = tuple(self.solve(node.sides | {i: side}, node.alpha) for side in (-1, 1))
+            cases = tuple(self.case(node, i, side) for side in (-1, 1))
             rises = [max(min(case.bound, self.target) - node.bound, 1e-9 * self.target) for case in cases]
             if rises[0] * rises[1] > most:
                 best, most = (i, cases), rises[0] * rises[1]
@@ -148,6 +165,31 @@ class Replay:
             return False
         node.split, node.cases = best
         return True
+
+    def tightened(self, node: Node) -> Node:
+        """Narrow the limits of a case by its own bound and solve it again, while that pays."""
+        for _ in range(_ROUNDS):
+            if node.bound >= self.target or not node.members:
+                return node
+            line = tightening(self, node)
+            if line is None:
+                return node
+            regions, low, high = list(node.regions), node.low.copy(), node.high.copy()
+            try:
+                changes = tighten(self.exact, Fraction(self.target), line, regions)
+            except Rejected:  # rounding: the limits are too tight by a little
+                return node
+            for (i, region), (_, _, least, most) in zip(changes, line["limits"]):
+                regions[i] = region
+                low[i] = low[i] if least is None else max(low[i], math.ldexp(least, -MARGIN_QUANTUM))
+                high[i] = high[i] if most is None else min(high[i], math.ldexp(most, -MARGIN_QUANTUM))
+            again = self.solve(node.sides, regions, low, high, node.alpha)
+            again.lines = [*node.lines, line]
+            gained, again.bound = again.bound - node.bound, max(again.bound, node.bound)
+            node = again
+            if gained < 0.05 * (self.target - node.bound):
+                return node
+        return node
 
     def _promising(self, node: Node) -> list[int]:
         """Return the samples to try: those with the largest product of guessed rises of the two cases."""
@@ -184,7 +226,7 @@ def tree_evidence(statement: Statement, target: float, clock: Clock) -> tuple[Fr
     """
     replay = Replay(statement, target)
     proved = Fraction(target)
-    root = replay.solve({})
+    root = replay.tightened(replay.root())
     heap = [root]
     while heap:
         node = heapq.heappop(heap)
@@ -197,9 +239,10 @@ def tree_evidence(statement: Statement, target: float, clock: Clock) -> tuple[Fr
             proved = min(proved, replay.close(node))
             continue
         node.record = None
-        for case in node.cases or ():
+        node.cases = tuple(replay.tightened(case) for case in node.cases)
+        for case in node.cases:
             heapq.heappush(heap, case)
-    limits = [{"low": replay.low}, {"high": replay.high}]
+    limits = [{"low": replay.lows}, {"high": replay.highs}]
     return proved, [*limits, *_preorder(root)]
 
 
@@ -207,6 +250,7 @@ def _preorder(root: Node) -> Iterator[dict]:
     stack = [root]
     while stack:
         node = stack.pop()
+        yield from node.lines
         if node.cases is None:
             assert node.record is not None
             yield node.record

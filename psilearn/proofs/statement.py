@@ -20,8 +20,8 @@ from .repair import quantum_for
 from .table import ProofError, Table, rounded_up
 
 Array = NDArray[np.float64]
-#: Limits of margins are multiples of 2^-40: finer than any tolerance of the solvers.
-MARGIN_QUANTUM = 40
+#: Limits of margins are multiples of 2^-24, rounded outward: 6e-8 of a margin costs nothing, and digits cost space.
+MARGIN_QUANTUM = 24
 #: Largest part of its largest diagonal entry that is added to a Gram matrix to prove it positive semidefinite.
 _MOST_RIDGE = 1e-6
 

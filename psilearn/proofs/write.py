@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,8 @@ import numpy as np
 from ..core.result import Verification, relative_gap
 from ..core.solving import Clock
 from ..estimators.base import MarginEstimator
+from ..estimators.margin import PsiClassifier, SVMClassifier, TruncatedHingeClassifier
+from ..estimators.reject import RejectClassifier
 from . import check as checker
 from .repair import best_leaf
 from .statement import Statement, records_of
@@ -22,6 +24,16 @@ from .table import ProofError, rounded_down, table_of
 
 #: Least relative gap of a proof by a tree: below it rounding of the node solver decides.
 _LEAST_GAP = 1e-7
+
+
+#: What the command line offers: name -> (C, seconds) -> unfitted classifier.
+PROVABLE: dict[str, Callable[[float, float], MarginEstimator]] = {
+    "svm-l2": lambda C, limit: SVMClassifier(C=C, time_limit=limit),
+    "svm-l1": lambda C, limit: SVMClassifier(C=C, penalty="l1", time_limit=limit),
+    "truncated": lambda C, limit: TruncatedHingeClassifier(C=C, s=0.0, solver="mip", time_limit=limit),
+    "psi": lambda C, limit: PsiClassifier(C=C, solver="mip", time_limit=limit),
+    "reject": lambda C, limit: RejectClassifier(C=C, time_limit=limit),
+}
 
 
 def prove(
