@@ -65,10 +65,9 @@ def _limits(node: Node, t: float, low: Array, high: Array, by_low: Array, by_hig
     for i in range(low.size):
         if i in node.sides:
             continue
-        better_low = low[i] > node.low[i] + _WORTHWHILE * max(t - node.low[i], 0.0) and node.low[i] < t
-        better_high = high[i] < node.high[i] - _WORTHWHILE * abs(node.high[i] - t) and (
-            high[i] < t + 1.0 or not math.isfinite(node.high[i])
-        )
+        better_low = node.low[i] < t and _is_closer(t, float(low[i]), float(node.low[i]))
+        is_bounded = math.isfinite(node.high[i])
+        better_high = (high[i] < t + 1.0 or not is_bounded) and _is_closer(-t, -float(high[i]), -float(node.high[i]))
         if not (better_low or better_high):
             continue
         j = int(by_low[i] if better_low else by_high[i])
@@ -76,6 +75,13 @@ def _limits(node: Node, t: float, low: Array, high: Array, by_low: Array, by_hig
         most = math.ceil(math.ldexp(high[i], MARGIN_QUANTUM)) + 1 if better_high and by_high[i] == j else None
         limits.append([i, j, least, most])
     return limits
+
+
+def _is_closer(t: float, new: float, old: float) -> bool:
+    """Whether a lower limit has moved up by a worthwhile part of its distance from t."""
+    if not math.isfinite(old):
+        return math.isfinite(new)
+    return new > old + _WORTHWHILE * abs(t - old)
 
 
 def level_set(region: Region, alpha: int, slack: float, exact: Problem) -> tuple[float, float]:
