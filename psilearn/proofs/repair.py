@@ -8,14 +8,16 @@ from __future__ import annotations
 import itertools
 import math
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..core.duality import l1_shrinkage
-from .check import Features, Problem, Region
+from .check import Features
 
 Array = NDArray[np.float64]
+Checked = Any  # a Problem of the checker, which has no annotations
 #: Bits of a multiplier as large as the largest cost, and least bits of one as large as the smallest.
 _BITS, _LEAST_BITS = 46, 30
 #: Attempts at making multipliers feasible for an l1 penalty; each asks for more distance from the limit.
@@ -29,7 +31,7 @@ def quantum_for(costs: Array) -> int:
     return int(min(max(0, math.ceil(wanted)), 1000))
 
 
-def two_class_leaf(problem: Problem, alpha: Array, regions: list[Region]) -> list[int]:
+def two_class_leaf(problem: Checked, alpha: Array, regions: list[Any]) -> list[int]:
     """Round multipliers, clip them to what the regions allow, and balance sum_i y_i alpha_i = 0."""
     room = problem.M - problem.U - problem.q
     leaf = []
@@ -55,7 +57,7 @@ def _take(values: list[int], places: list[int], amount: int) -> None:
             return
 
 
-def k_class_leaf(problem: Problem, A: Array, regions: list[Region]) -> list[list[int]]:
+def k_class_leaf(problem: Checked, A: Array, regions: list[Any]) -> list[list[int]]:
     """Round multipliers A_ij >= 0 of k classes, clip their sums, and balance the columns of R."""
     room = problem.M - problem.U - problem.q
     leaf = []
@@ -69,7 +71,7 @@ def k_class_leaf(problem: Problem, A: Array, regions: list[Region]) -> list[list
     return leaf
 
 
-def _balance_classes(problem: Problem, leaf: list[list[int]]) -> None:
+def _balance_classes(problem: Checked, leaf: list[list[int]]) -> None:
     """A_ij is a flow from class y_i to class j; remove paths from classes with a surplus to classes with a deficit."""
     k = problem.k
     flow = [[sum(a[j] for a, y in zip(leaf, problem.y) if y == c) for j in range(k)] for c in range(k)]
@@ -85,7 +87,8 @@ def _balance_classes(problem: Problem, leaf: list[list[int]]) -> None:
         net[path[-1]] += amount
     for c in range(k):
         for j in range(k):
-            members = sorted((i for i, y in enumerate(problem.y) if y == c), key=lambda i, j=j: -leaf[i][j])
+            members = [i for i, y in enumerate(problem.y) if y == c]
+            members = [i for _, i in sorted((-leaf[i][j], i) for i in members)]
             column = [leaf[i][j] for i in members]
             _take(column, list(range(len(column))), removed[c][j])
             for i, value in zip(members, column):
@@ -106,7 +109,7 @@ def _path(flow: list[list[int]], net: list[int]) -> list[int]:
     raise ArithmeticError("no path from surplus to deficit")  # cannot be: flows decompose into paths and cycles
 
 
-def best_leaf(problem: Problem, multipliers: Array, regions: list[Region]) -> tuple[Fraction, dict] | None:
+def best_leaf(problem: Checked, multipliers: Array, regions: list[Any]) -> tuple[Fraction, dict] | None:
     """Return (bound, record) of a leaf near ``multipliers``: alpha (n,) or A (n, k); None if no attempt is feasible."""
     make = two_class_leaf if problem.k == 2 else k_class_leaf
     factor = 1.0
@@ -121,23 +124,23 @@ def best_leaf(problem: Problem, multipliers: Array, regions: list[Region]) -> tu
     return None
 
 
-def _sums(problem: Problem, leaf: list) -> list[list[int]]:
+def _sums(problem: Checked, leaf: list) -> list[list[int]]:
     """Return v_j = sum_i R_ij x_i in integers."""
     _, columns = problem.columns(leaf)
     return [[sum(r * x for r, x in zip(R, column)) for column in problem.space.columns] for R in columns]
 
 
-def _limits(problem: Problem) -> Array:
+def _limits(problem: Checked) -> Array:
     """Return the l1 weights in the units of the sums; inf for banned coefficients."""
     unit = problem.space.e + problem.q
     return np.array([[math.inf if p is None else math.ldexp(float(p), unit) for p in row] for row in problem.space.l1])
 
 
-def _shrinkage(problem: Problem, leaf: list) -> float:
+def _shrinkage(problem: Checked, leaf: list) -> float:
     return l1_shrinkage(np.array(_sums(problem, leaf), dtype=np.float64), _limits(problem))
 
 
-def _shift(problem: Problem, leaf: list) -> list[int] | None:
+def _shift(problem: Checked, leaf: list) -> list[int] | None:
     """Return per feature the integer nu that makes the conjugate least; None where 0 is the best.
 
     It is the least nu with sum_j sign(v_j - nu) (|v_j - nu| - l1_j)_+ <= 0; where nothing need be paid, nothing is.

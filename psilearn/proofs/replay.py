@@ -11,6 +11,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +21,7 @@ from ..exact.two_class.node.envelope_jit import FREE, IN, OUT
 from ..exact.two_class.reduction import reduce
 from ..exact.two_class.tree.search import make_model, make_work, margin_bounds
 from ..exact.two_class.tree.tree_jit import solve_node
-from .check import Problem, Region, Rejected, follows, narrowed, tighten
+from .check import Rejected, follows, narrowed, tighten
 from .repair import best_leaf
 from .statement import MARGIN_QUANTUM, Statement
 from .table import ProofError
@@ -48,7 +49,7 @@ class Node:
     bound: float
     number: int
     sides: dict[int, int] = field(compare=False)
-    regions: list[Region] = field(compare=False)
+    regions: list[Any] = field(compare=False)
     low: Array = field(compare=False)
     high: Array = field(compare=False)
     alpha: Array = field(compare=False)
@@ -66,7 +67,7 @@ class Replay:
     """The search for the tree of one statement."""
 
     def __init__(self, statement: Statement, target: float) -> None:
-        self.exact: Problem = statement.exact
+        self.exact: Any = statement.exact
         self.reduction = reduce(statement.problem)
         if self.reduction.n != self.exact.n:
             raise ProofError("Two samples of the kernel coincide but for rounding; merge them first.")
@@ -112,7 +113,7 @@ class Replay:
         regions = [exact.region(i, *pair, 0) for i, pair in enumerate(ends)]
         return self.solve({}, regions, low, high, None)
 
-    def solve(self, sides: dict[int, int], regions: list[Region], low: Array, high: Array, start: Array | None) -> Node:
+    def solve(self, sides: dict[int, int], regions: list[Any], low: Array, high: Array, start: Array | None) -> Node:
         """Solve one case with the compiled node solver."""
         work, group = self.work, self.reduction.group
         work.state[:] = FREE
@@ -122,7 +123,7 @@ class Replay:
         work.alpha[:] = 0.0 if start is None else start
         bound, _ = solve_node(self.model, work, self.cutoff)
         self.count += 1
-        basis = work.basis
+        basis: Any = work.basis
         members = basis.members[: basis.size[0]].tolist() if self.model.norm == 2 else []
         return Node(
             bound * self.reduction.unit, self.count, sides, regions, low, high,
@@ -154,7 +155,7 @@ class Replay:
         """Give a node its two cases; False if no sample is left whose envelope is below its loss."""
         best, most = None, -1.0
         for i in self._promising(node):
-            cases = tuple(self.case(node, i, side) for side in (-1, 1))
+            cases = self.case(node, i, -1), self.case(node, i, 1)
             rises = [max(min(case.bound, self.target) - node.bound, 1e-9 * self.target) for case in cases]
             if rises[0] * rises[1] > most:
                 best, most = (i, cases), rises[0] * rises[1]
@@ -206,7 +207,7 @@ class Replay:
         return [int(i) for i in order if score[i] >= 0.0]
 
 
-def _paid(terms: object, u: Array) -> Array:
+def _paid(terms: Any, u: Array) -> Array:
     """Return what every sample pays in the relaxation of a case."""
     n = u.size  # the 1-norm has terms of its own after those of the samples
     tau, vert, number = terms.tau[:n], terms.vert[:n], terms.number[:n]
@@ -239,9 +240,11 @@ def tree_evidence(statement: Statement, target: float, clock: Clock) -> tuple[Fr
             proved = min(proved, replay.close(node))
             continue
         node.record = None
-        node.cases = tuple(replay.tightened(case) for case in node.cases)
-        for case in node.cases:
-            heapq.heappush(heap, case)
+        assert node.cases is not None
+        below, above = (replay.tightened(case) for case in node.cases)
+        node.cases = below, above
+        heapq.heappush(heap, below)
+        heapq.heappush(heap, above)
     limits = [{"low": replay.lows}, {"high": replay.highs}]
     return proved, [*limits, *_preorder(root)]
 

@@ -40,7 +40,7 @@ class Statement:
         is_data = isinstance(estimator.kernel, str) and estimator.kernel == "precomputed"
         self.space_kind = "features" if not given.is_kernel else "gram is data" if is_data else "gram in proof"
         self.claim = self._stated(table, given)
-        self.exact = checker.Problem(self.claim, table.rows, table.labels, table.weights)
+        self.exact: Any = checker.Problem(self.claim, table.rows, table.labels, table.weights)
         self.place = self._places(table)
         self.matrices: list[dict] = []
         self._state_space(given)
@@ -122,13 +122,13 @@ class Statement:
             coef = np.array(estimator.coef_, dtype=np.float64)
         else:
             coef = np.zeros((given.n_functions, self.exact.n))
-            np.add.at(coef, (slice(None), self.place[estimator.dual_support_]), estimator.dual_coef_)
+            np.add.at(coef.T, self.place[estimator.dual_support_], estimator.dual_coef_.T)
         self.claim["coef"] = coef[:stated].tolist()
         self.claim["intercept"] = np.asarray(estimator.intercept_, dtype=np.float64)[:stated].tolist()
         W = [[Fraction(v) for v in row] for row in self.claim["coef"]]
         b = [Fraction(v) for v in self.claim["intercept"]]
         if given.n_classes > 2:
-            W, b = [*W, [-sum(column) for column in zip(*W)]], [*b, -sum(b)]
+            W, b = [*W, [-sum(column) for column in zip(*W)]], [*b, -sum(b, Fraction(0))]
         if not given.loss.is_continuous:
             self._state_tolerance(W, b)
         self.point = W, b
@@ -170,7 +170,7 @@ def semidefinite(K: Array) -> tuple[float, Array]:
         long = G.astype(np.longdouble)
         rest = K.astype(np.longdouble) + np.longdouble(ridge) * np.eye(n) - long @ long.T
         if np.all(2.0 * np.diagonal(rest) > np.abs(rest).sum(axis=1) + 0.1 * inner):
-            return float(ridge), G
+            return float(ridge), np.asarray(G, dtype=np.float64)
     raise ProofError("The Gram matrix is not positive semidefinite, so no bound holds.")
 
 

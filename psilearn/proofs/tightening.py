@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .check import Problem, Region
 from .repair import best_leaf
 from .statement import MARGIN_QUANTUM
 
@@ -17,6 +16,7 @@ if TYPE_CHECKING:
     from .replay import Node, Replay
 
 Array = NDArray[np.float64]
+Indices = NDArray[np.intp]
 
 #: Part by which the slack is taken larger, and limits wider, than computed, so that they hold exactly.
 _SAFETY = 1e-6
@@ -59,7 +59,7 @@ def tightening(replay: Replay, node: Node) -> dict | None:
     return {"tighten": alpha, "anchors": [anchors[j] for j in sorted(used)], "limits": limits} if limits else None
 
 
-def _limits(node: Node, t: float, low: Array, high: Array, by_low: Array, by_high: Array) -> list[list[int | None]]:
+def _limits(node: Node, t: float, low: Array, high: Array, by_low: Indices, by_high: Indices) -> list[list[Any]]:
     """Return the limits that are worth stating, one entry per sample (two anchors for one sample: the lower wins)."""
     limits = []
     for i in range(low.size):
@@ -84,7 +84,7 @@ def _is_closer(t: float, new: float, old: float) -> bool:
     return new > old + _WORTHWHILE * abs(t - old)
 
 
-def level_set(region: Region, alpha: int, slack: float, exact: Problem) -> tuple[float, float]:
+def level_set(region: Any, alpha: int, slack: float, exact: Any) -> tuple[float, float]:
     """Return (p, r) such that cost(u) + alpha u exceeds its least value by the slack or more for u <= p and u >= r.
 
     Between the points of the region the function is at least its chord (it jumps down at T only). Infinite where the
