@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from .app.label_prices import certify_labels
     from .app.persist import load, save
     from .estimators.rules import L0BoostClassifier, LPBoostClassifier, SlipperClassifier
+    from .proofs.write import check, prove
     from .rules.binarize import LogicalBinarizer
     from .rules.rules import best_monomial
 
@@ -33,8 +34,10 @@ _LAZY = {
     "SlipperClassifier": "estimators.rules",
     "best_monomial": "rules.rules",
     "certify_labels": "app.label_prices",
+    "check": "proofs.write",
     "find_label_issues": "app.audit",
     "load": "app.persist",
+    "prove": "proofs.write",
     "save": "app.persist",
 }
 _LAZY_MODULES = {
@@ -70,8 +73,10 @@ __all__ = [
     "__version__",
     "best_monomial",
     "certify_labels",
+    "check",
     "find_label_issues",
     "load",
+    "prove",
     "regularization_path",
     "save",
     "solve",

@@ -21,9 +21,10 @@ MAY_IMPORT = {
     "rules": {"core", "engines"},
     "evaluation": set(),
     "estimators": {"core", "rules", "solve", "evaluation"},
+    "proofs": {"core", "exact", "solve", "estimators", "__init__"},
     "datasets": {"core"},
-    "app": {"core", "engines", "exact", "rules", "solve", "evaluation", "estimators", "datasets", "__init__"},
-    "__init__": {"core", "solve", "rules", "estimators", "evaluation", "datasets", "app"},
+    "app": {"core", "engines", "exact", "rules", "solve", "evaluation", "estimators", "proofs", "datasets", "__init__"},
+    "__init__": {"core", "solve", "rules", "estimators", "evaluation", "datasets", "proofs", "app"},
     "__main__": {"app", "core"},
 }
 #: The same for the rooms inside the largest ones, by their first folder or file.
