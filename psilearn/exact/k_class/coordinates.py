@@ -187,8 +187,8 @@ class Coordinates:
 
     def _drop(self, distance: Array, cost: Array, upper: float) -> float:
         """max_j ||w_y - w_r|| distance_(j+1), given that P(W) <= upper - cap * (costs of the j nearest)."""
-        power = 0.5 if self.problem.penalty.l2 > 0 else 1.0
-        return score_drop(distance, cost * self.problem.loss.cap, upper, lambda left: self.radius * left**power)
+        radius = self.problem.norm_bound(upper) * self._factor
+        return score_drop(distance, cost, self.problem.loss.cap, upper, radius, self.problem.penalty.l2 > 0)
 
     def _can_lose(self, cost: Array, upper: float) -> bool:
         return float(cost.sum()) * self.problem.loss.cap <= upper * (1 + 1e-9)
