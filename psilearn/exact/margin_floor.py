@@ -12,8 +12,6 @@ worst j counts. No bound on the intercept is needed.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -23,22 +21,30 @@ Array = NDArray[np.float64]
 _ROUNDING = 1e-9
 
 
-def score_drop(distance: Array, price: Array, upper: float, radius: Callable[[Array], Array]) -> float:
+def score_drop(
+    distance: Array, cost: Array, cap: float, upper: float, radius: float, is_quadratic: bool
+) -> float:  # fmt: skip
     """Return max_j radius(left_j) distance_(j+1), an upper bound on a difference of scores; 0 without samples.
 
     Parameters
     ----------
-    distance, price : ndarray
-        Distances of the samples of one class, in the norm dual to that of w, and what each pays at the cap. Not all of
-        them may be at the cap: the caller has to know why.
+    distance, cost : ndarray
+        Distances of the samples of one class, in the norm dual to that of w, and their costs. Not all of them may be at
+        the cap: the caller has to know why.
+    cap : float
+        Loss of a sample at the cap.
     upper : float
         Objective of the solutions that count.
-    radius : callable
-        Largest norm of w with penalty at most the argument.
+    radius : float
+        Largest norm of w with P(w) <= ``upper``.
+    is_quadratic : bool
+        Whether P grows with the square of the norm, or with the norm itself.
     """
     if distance.size == 0:
         return 0.0
     order = np.argsort(distance, kind="stable")
-    left = upper * (1.0 + _ROUNDING) - np.append(0.0, np.cumsum(price[order])[:-1])
-    reach = radius(np.maximum(left, 0.0)) * distance[order]
-    return float(np.max(reach[left >= 0.0], initial=0.0)) * (1.0 + _ROUNDING)
+    spent = np.append(0.0, np.cumsum(cost[order])[:-1]) * cap
+    left = 1.0 - spent / (upper * (1.0 + _ROUNDING) + 1e-300)
+    share = np.sqrt(np.maximum(left, 0.0)) if is_quadratic else left
+    reach = np.where(left >= 0.0, share * distance[order], 0.0)
+    return float(reach.max()) * radius * (1.0 + _ROUNDING)

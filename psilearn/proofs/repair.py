@@ -137,7 +137,8 @@ def _limits(problem: Checked) -> Array:
 
 
 def _shrinkage(problem: Checked, leaf: list) -> float:
-    return l1_shrinkage(np.array(_sums(problem, leaf), dtype=np.float64), _limits(problem))
+    sums = np.array(_sums(problem, leaf), dtype=np.float64)
+    return l1_shrinkage(sums, np.zeros_like(sums), _limits(problem))
 
 
 def _shift(problem: Checked, leaf: list) -> list[int] | None:

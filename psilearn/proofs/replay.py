@@ -17,10 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.solving import Clock
-from ..exact.two_class.node.envelope_jit import FREE, IN, OUT
+from ..exact.sample_state_jit import FREE, IN, OUT
+from ..exact.two_class.model import make_model, make_workspace, margin_bounds
+from ..exact.two_class.node.node_jit import solve_node
 from ..exact.two_class.reduction import reduce
-from ..exact.two_class.tree.search import make_model, make_work, margin_bounds
-from ..exact.two_class.tree.tree_jit import solve_node
 from .check import Rejected, follows, narrowed, tighten
 from .repair import best_leaf
 from .statement import MARGIN_QUANTUM, Statement
@@ -73,7 +73,7 @@ class Replay:
             raise ProofError("Two samples of the kernel coincide but for rounding; merge them first.")
         self.signs = statement.problem.signs
         self.model = make_model(self.reduction, statement.problem.loss)
-        self.work = make_work(self.model)
+        self.work = make_workspace(self.model)
         self.target = target
         self.cutoff = target * (1.0 + _MARGIN) / self.reduction.unit
         self.lows, self.highs = self._limits()

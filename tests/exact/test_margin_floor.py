@@ -63,9 +63,10 @@ def test_two_classes_have_the_floor_of_the_k_class_coordinates(loss):
 
 
 def test_the_nearest_samples_pay_first():
-    distance, price = np.array([2.0, 0.0, 1.0]), np.array([1.0, 1.0, 1.0])
-    # none at the cap: 0; the nearest is: sqrt(2.5 - 1) * 1; two are: sqrt(.5) * 2
-    drop = score_drop(distance, price, 2.5, np.sqrt)
+    distance, cost = np.array([2.0, 0.0, 1.0]), np.full(3, 0.5)
+    # Each pays 1. None at the cap: 0; the nearest is: sqrt(2.5 - 1) * 1; two are: sqrt(.5) * 2.
+    drop = score_drop(distance, cost, 2.0, 2.5, np.sqrt(2.5), True)
     assert drop == pytest.approx(max(np.sqrt(1.5), 2.0 * np.sqrt(0.5)), rel=1e-6)
-    assert score_drop(distance, price, 0.5, np.sqrt) == 0.0
-    assert score_drop(distance[:0], price[:0], 1.0, np.sqrt) == 0.0
+    assert score_drop(distance, cost, 2.0, 2.5, 2.5, False) == pytest.approx(1.5, rel=1e-6)
+    assert score_drop(distance, cost, 2.0, 0.5, 1.0, True) == 0.0
+    assert score_drop(distance[:0], cost[:0], 2.0, 1.0, 1.0, True) == 0.0

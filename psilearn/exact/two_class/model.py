@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
@@ -70,15 +72,16 @@ def margin_bounds(model: Model, upper: float) -> tuple[Array, Array]:
     solution has a whole class at the cap: leaving it out costs at least as much as the best constant, an incumbent (or
     a given state forbids it).
     """
-    n, price = model.y.size, model.cost * model.cap
+    n, is_quadratic = model.y.size, model.norm == 2
+    radius = math.sqrt(2.0 * upper) if is_quadratic else upper
     low, high = np.full(n, -np.inf), np.full(n, np.inf)
-
-    def radius(left: Array) -> Array:
-        return np.sqrt(2.0 * left) if model.norm == 2 else left
-
     for i in range(n):
         own = model.y == model.y[i]
-        low[i] = model.t - score_drop(model.dist[i, own], price[own], upper, radius)
+        drops = [
+            score_drop(model.dist[i, rows], model.cost[rows], model.cap, upper, radius, is_quadratic)
+            for rows in (own, ~own)
+        ]
+        low[i] = model.t - drops[0]
         if not own.all():
-            high[i] = score_drop(model.dist[i, ~own], price[~own], upper, radius) - model.t
+            high[i] = drops[1] - model.t
     return low, high
