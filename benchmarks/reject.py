@@ -96,7 +96,7 @@ def compare_pass(X, y):
     risk = risk_of(machine(X, y, 0.01))
     v = np.full(X.shape[1] + 1, 0.1)
     w, r = np.ones(X.shape[1]), np.ones(y.size)
-    mine = min(seconds(lambda: risk.look(v))[0] for _ in range(5))
+    mine = min(seconds(lambda: risk.evaluate(v))[0] for _ in range(5))
     blas = min(seconds(lambda: (X @ w, X.T @ r))[0] for _ in range(5))
     report(f"one pass, n={y.size:.0e} p={X.shape[1]}, gemv + gemv^T", mine, blas, 2)
 

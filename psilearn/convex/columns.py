@@ -3,7 +3,7 @@
 Coefficients outside a working set are zero. The multipliers R of the solution on the set price the others: with
 v_d = sum_i (R_i - tilt_i) x_id, coefficient d may stay zero if |v_d| <= l1_d (for k > 2 functions that sum to zero, if
 some nu has |v_jd - nu| <= l1_jd for all j). The worst offenders join until nobody is left, or until the bound that R
-proves for the whole problem meets the objective. The work of the inner machine depends on the set alone; pricing is
+proves for the whole problem meets the objective. The work of the inner solver depends on the set alone; pricing is
 one combination of the samples a round.
 """
 
@@ -40,18 +40,18 @@ TAKES = Takes(
 
 
 def solve(problem: Problem, options: Options, start: Result | None = None, *, inner: Solve) -> Result:
-    """Solve to a relative duality gap of ``options.tol`` with an inner machine.
+    """Solve to a relative duality gap of ``options.tol`` with an inner solver.
 
     Parameters
     ----------
     problem : Problem
         Convex, on a linear space, every coefficient under an l1 penalty.
     options : Options
-        ``tol`` and ``time_limit``; all options are handed to the inner machine.
+        ``tol`` and ``time_limit``; all options are handed to the inner solver.
     start : Result or None
         An earlier result; its non-zero features are the first working set.
     inner : Solve
-        The machine for the small problems.
+        The solver for the small problems.
     """
     TAKES.check(problem)
     clock = Clock(options.time_limit)

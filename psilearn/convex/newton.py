@@ -1,13 +1,13 @@
-"""Dual proximal point method, each step by semismooth Newton: the convex machine of linear functions with penalty l2.
+"""Dual proximal point method, each step by semismooth Newton: the convex solver of linear functions with penalty l2.
 
     minimise  l2/2 ||W||^2 + sum_i cost_i g(u_i) + <tilt, F>        over W and free b,    F = X W' + 1 b'
 
 The loss of a sample is a maximum over its dual block, cost_i g(u_i) = max_R gain_i(R) - <R, F_i>. A proximal term
 delta_i/2 ||R - R0_i||^2 makes it smooth and piecewise quadratic (Rockafellar, Augmented Lagrangians and Applications of
 the Proximal Point Algorithm in Convex Programming, 1976). Only the samples whose multipliers can move, a few near the
-kinks of g, enter the Hessian, so a Newton step costs two products with X and one small Cholesky factor. At the minimum
-W = sum_i (R_i - tilt_i) x_i / l2 and the intercepts' equation hold, and the duality gap is what smoothing costs; R is
-then the next centre R0 and delta shrinks. Certified: the relative duality gap, recomputed.
+breakpoints of g, enter the Hessian, so a Newton step costs two products with X and one small Cholesky factor. At the
+minimum W = sum_i (R_i - tilt_i) x_i / l2 and the intercepts' equation hold, and the duality gap is what smoothing
+costs; R is then the next centre R0 and delta shrinks. Certified: the relative duality gap, recomputed.
 
 Cost: 10 to 60 Newton steps of O(n m d + a d^2 + (m d)^3), a the number of samples that can move.
 """
@@ -41,7 +41,7 @@ DIRECT_CLASSES, DIRECT_BLOCKS = 10, 500
 ROTATION_LIMIT = 1 << 26
 #: A proximal step ends when the Newton residual costs less than this share of what smoothing costs.
 BALANCE = 0.3
-#: Width, in units of the margin, over which a kink is smoothed at first (cold, warm) and at last.
+#: Width, in units of the margin, over which a breakpoint is smoothed at first (cold, warm) and at last.
 COLD_WIDTH, WARM_WIDTH, LEAST_WIDTH = 1.0, 0.1, 1e-6
 #: Curvature lent to every standardised coordinate, as a share of what all samples together could give: less after long
 #: steps, more after short ones.
@@ -126,7 +126,7 @@ def _linear(problem: Problem) -> LinearSpace:
 
 
 def _stretched(problem: Problem, W: Array, b: Array) -> tuple[Array, Array]:
-    """Return the best (1 + eta)(W, b): with a large C, margins a rounding error below a kink cost more than eta."""
+    """Return the best (1 + eta)(W, b): with a large C, margins just below a breakpoint cost more than eta."""
     F = problem.space.scores(W, b)
     growth = problem.penalty.l2 * float(np.sum(W**2))
     if problem.tilt is not None:
@@ -150,7 +150,7 @@ class _Blocks:
         self.recentre(R0, width, reach)
 
     def recentre(self, R0: Array, width: float, reach: float) -> None:
-        """Smooth around R0; a kink is spread over ``width`` units of the margin, with multipliers up to ``reach``."""
+        """Smooth around R0; a hinge is spread over ``width`` units of the margin, with multipliers up to ``reach``."""
         self.R0, self.reach = R0, min(reach, float(self.top.max()))
         self.delta = width / np.minimum(self.top, reach)
 

@@ -69,6 +69,6 @@ def respond_k_class(F, R0, y, prices, delta, knots, R, free):
                     free[i, j] = True
         R[i, yi] = s
         free[i, yi] = inside
-        if not inside and s > 0.0:  # s lies at a kink; rounding of F/delta must not move it away
+        if not inside and s > 0.0:  # s lies at a breakpoint; rounding of F/delta must not move it away
             for j in range(k):
                 R[i, j] *= rest / s

@@ -32,7 +32,7 @@ def sampled_scaling(problem: Problem) -> Scaling:
     return Scaling.of(problem.space.X, _ROWS_FOR_SCALE)
 
 
-class Look(NamedTuple):
+class Evaluation(NamedTuple):
     """What one pass over the data tells at a point: value, subgradient, scores or margins, and code of every sample."""
 
     value: float
@@ -42,22 +42,22 @@ class Look(NamedTuple):
 
 
 class Risk(Protocol):
-    """What the bundle needs of the data; ``passes`` counts looks in units of a pass over all samples."""
+    """What the bundle needs of the data; ``passes`` counts evaluations in units of a pass over all samples."""
 
     scaling: Scaling
 
     @property
     def passes(self) -> float:
-        """Looks so far."""
+        """Evaluations so far."""
 
-    def look(self, v: Array) -> Look:
+    def evaluate(self, v: Array) -> Evaluation:
         """One pass over the data."""
 
     def along(self, start: Array, end: Array, tau: float) -> tuple[float, float]:
         """Return value and slope at the scores start + tau (end - start), without touching the data."""
 
     def mixed(self, codes: list[NDArray], shares: Array) -> Array:
-        """Return the multipliers R (n, m) of a combination of looks, for unit C."""
+        """Return the multipliers R (n, m) of a combination of evaluations, for unit C."""
 
 
 class Rows:
@@ -117,13 +117,13 @@ class TwoClassRisk:
         self.rows = Rows(problem.space.X)
         self.signs, self.weights = problem.signs, problem.weights
         self.scaling = scaling
-        self.knots, c = _hinge_table(problem)
+        self.breakpoints, c = _hinge_table(problem)
         self.prices = np.ascontiguousarray(self.weights * c.T[:, problem.y])
-        self.slopes, offsets = _cumulated(c).ravel(), _cumulated(c * self.knots).ravel()
-        self.tables = (self.knots, self.slopes, offsets)
+        self.slopes, offsets = _cumulated(c).ravel(), _cumulated(c * self.breakpoints).ravel()
+        self.tables = (self.breakpoints, self.slopes, offsets)
         self.passes = 0.0
 
-    def look(self, v: Array) -> Look:
+    def evaluate(self, v: Array) -> Evaluation:
         """Scores, then their adjoint."""
         W, b = self.scaling.coefficients(v)
         n = self.signs.size
@@ -134,11 +134,11 @@ class TwoClassRisk:
             value += hinge_codes(b[0], self.signs[i], self.weights[i], *self.tables, margins[i], code[i], r[i])
             g += rows.adjoint(r[i])
         self.passes += 1.0
-        return Look(value, self.scaling.gradient(g[None, :], r.sum(keepdims=True)).ravel(), margins, code)
+        return Evaluation(value, self.scaling.gradient(g[None, :], r.sum(keepdims=True)).ravel(), margins, code)
 
     def along(self, start: Array, end: Array, tau: float) -> tuple[float, float]:
         """Risk and slope on the segment of margins."""
-        return risk_along(start, end, tau, self.prices, self.knots)
+        return risk_along(start, end, tau, self.prices, self.breakpoints)
 
     def mixed(self, codes: list[NDArray], shares: Array) -> Array:
         """Multipliers R (n, 1)."""
@@ -147,40 +147,40 @@ class TwoClassRisk:
 
 
 class LocalRisk:
-    """Two classes, only the samples near a kink as they are, the others on the linear piece they are on at a point.
+    """Two classes, the samples near a breakpoint as they are, the others on the linear piece they are on at a point.
 
     A linear piece never exceeds the loss, so this is a lower bound on the risk, exact near the point: every cut of it
-    is a cut of the whole risk, at the price of a look at the near samples.
+    is a cut of the whole risk, at the price of a pass over the near samples.
     """
 
-    def __init__(self, whole: TwoClassRisk, problem: Problem, v: Array, look: Look, share: float) -> None:
+    def __init__(self, whole: TwoClassRisk, problem: Problem, v: Array, evaluation: Evaluation, share: float) -> None:
         self.whole, self.scaling = whole, whole.scaling
-        distance = np.full(look.scores.size, np.inf)
-        for t in whole.knots:
-            np.minimum(distance, np.abs(look.scores - t), out=distance)
+        distance = np.full(evaluation.scores.size, np.inf)
+        for t in whole.breakpoints:
+            np.minimum(distance, np.abs(evaluation.scores - t), out=distance)
         some = distance[:: max(1, distance.size // 20000)]
         self.near = np.flatnonzero(distance <= np.quantile(some, share))
-        self.code = look.code
+        self.code = evaluation.code
         self.risk = TwoClassRisk(problem.subset(self.near), whole.scaling)
-        here = self.risk.look(v)
-        self.gradient = look.gradient - here.gradient
-        self.constant = look.value - here.value - float(self.gradient @ v)
-        self.cost = self.near.size / look.scores.size
+        here = self.risk.evaluate(v)
+        self.gradient = evaluation.gradient - here.gradient
+        self.constant = evaluation.value - here.value - float(self.gradient @ v)
+        self.cost = self.near.size / evaluation.scores.size
 
     @property
     def passes(self) -> float:
-        """Looks at the near samples, in units of a pass over all."""
+        """Evaluations at the near samples, in units of a pass over all."""
         return self.risk.passes * self.cost
 
     def release(self) -> None:
         """Give back the copy of the near samples; multipliers of cuts need only their codes."""
         self.risk.rows = Rows(self.risk.rows.X[:0])
 
-    def look(self, v: Array) -> Look:
+    def evaluate(self, v: Array) -> Evaluation:
         """One pass over the near samples; the last score carries the linear part."""
-        here = self.risk.look(v)
+        here = self.risk.evaluate(v)
         linear = self.constant + float(self.gradient @ v)
-        return Look(here.value + linear, here.gradient + self.gradient, np.append(here.scores, linear), here.code)
+        return Evaluation(here.value + linear, here.gradient + self.gradient, np.append(here.scores, linear), here.code)
 
     def along(self, start: Array, end: Array, tau: float) -> tuple[float, float]:
         """Risk and slope on the segment of margins."""
@@ -204,7 +204,7 @@ class ManyClassRisk:
         self.slopes = _cumulated(c)
         self.passes = 0.0
 
-    def look(self, v: Array) -> Look:
+    def evaluate(self, v: Array) -> Evaluation:
         """Scores, then their adjoint."""
         p = self.problem
         F = p.space.scores(*self.scaling.coefficients(v))
@@ -214,7 +214,7 @@ class ManyClassRisk:
         R = -p.spread(p.weights * self.slopes[p.y, hinges], rival)
         self.passes += 1.0
         value = float(p.weights @ p.loss.convex_value(u, p.y))
-        return Look(value, self.scaling.gradient(p.space.combine(R), R.sum(axis=0)).ravel(), F, code)
+        return Evaluation(value, self.scaling.gradient(p.space.combine(R), R.sum(axis=0)).ravel(), F, code)
 
     def along(self, start: Array, end: Array, tau: float) -> tuple[float, float]:
         """Risk and slope on the segment of scores."""
@@ -236,7 +236,7 @@ class ManyClassRisk:
 
 
 def _hinge_table(problem: Problem) -> tuple[Array, Array]:
-    """Return the kinks and the slopes (classes, hinges)."""
+    """Return the breakpoints and the slopes (classes, hinges)."""
     k, hinges = problem.n_classes, problem.loss.hinges
     slopes = [np.broadcast_to(c, k) for c in problem.loss.slopes(np.arange(k))]
     return np.array([t for _, t in hinges]), np.array(slopes).reshape(len(hinges), k).T

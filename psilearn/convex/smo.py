@@ -1,9 +1,9 @@
-"""Convex machines in kernel spaces, two or more classes, by decomposition and moves along cycles of the class graph.
+"""Convex problems in kernel spaces, two or more classes, by decomposition and moves along cycles of the class graph.
 
     minimise  l2/2 sum_j ||f_j||_K^2 + sum_i cost_i g(u_i) + sum_ij tilt_ij f_j(x_i),     intercepts free
 
 is solved in its dual over the multipliers R of :meth:`psilearn.core.problem.Problem.dual_bound`, with
-f_j = sum_i (R_ij - tilt_ij) / l2 K(x_i, .) + b_j. For the hinge this is the quadratic programme (3.7) of Liu and Shen,
+f_j = sum_i (R_ij - tilt_ij) / l2 K(x_i, .) + b_j. For the hinge this is the quadratic program (3.7) of Liu and Shen,
 Multicategory psi-learning (2006), in n(k - 1) variables; the intercepts, there from (3.8) or the LP (3.9),
 are the potentials of the class graph. Each round picks the samples that violate optimality most, moves among them
 (:mod:`.smo_jit`) and updates all scores at once; in the tail, Newton steps on the multipliers that are free
@@ -236,7 +236,7 @@ class _Dual:
         return moves
 
     def newton_size(self) -> int:
-        """Number of coordinates in which multipliers can move both ways without meeting a kink or a bound."""
+        """Number of coordinates in which multipliers can move both ways without meeting a breakpoint or a bound."""
         return int(np.maximum(np.count_nonzero(self._free(), axis=0) - 1, 0).sum())
 
     def _free(self) -> NDArray[np.bool_]:
@@ -244,7 +244,7 @@ class _Dual:
         return self.up == self.down
 
     def newton(self) -> bool:
-        """Step to the minimum over the free coordinates, or to the first kink or bound; True if one was met."""
+        """Step to the minimum over the free coordinates, or to the first breakpoint or bound; True if one was met."""
         free = self._free()
         own = np.arange(self.k)[:, None] == self.y
         centre = np.where(free[self.y, np.arange(self.y.size)], self.y, free.argmax(axis=0))
@@ -274,7 +274,7 @@ class _Dual:
         return step == limit
 
     def _room(self, direction: Array, own: NDArray[np.bool_]) -> float:
-        """How far the multipliers can move before one of them meets a kink or a bound."""
+        """How far the multipliers can move before one of them meets a breakpoint or a bound."""
         ends = np.vstack([np.zeros(self.y.size), np.cumsum(self.prices.T, axis=0)])
         alpha = self.R[own.T.nonzero()[::-1]]
         above = np.where(ends > alpha, ends, np.inf).min(axis=0)

@@ -18,7 +18,7 @@ from numba import njit
 BIG = 1e300  # the price of a forbidden arc; finite, so that differences stay numbers
 _LANES = 32
 _STAY = 4  # moves on a pair of classes before all arcs are compared again
-_ROUNDING = 1e-15  # relative distance to a kink of the gain that counts as on it
+_ROUNDING = 1e-15  # relative distance to a breakpoint of the gain that counts as on it
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -46,8 +46,8 @@ def price_all(y, R, prices, t, up, down):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _kinks(alpha, prices):
-    """Next kinks of the gain below and above alpha."""
+def _breakpoints(alpha, prices):
+    """Next breakpoints of the gain below and above alpha."""
     below, above, end = 0.0, 0.0, 0.0
     for p in range(prices.size):
         start, end = end, end + prices[p]
@@ -61,8 +61,8 @@ def _kinks(alpha, prices):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _room(i, label, a, b, R, prices):
-    """How far sample i can move along the arc a <- b before a kink or a bound."""
-    below, above = _kinks(R[label, i], prices[i])
+    """How far sample i can move along the arc a <- b before a breakpoint or a bound."""
+    below, above = _breakpoints(R[label, i], prices[i])
     if a == label:
         return above - R[a, i]
     return min(-R[a, i], R[b, i] - below) if b == label else -R[a, i]
@@ -239,7 +239,7 @@ def _row(K, members, i, block, known):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _move(cycle, chosen, length, weight, kernel, inverse_l2, y, prices, t, R, G, up, down):
-    """Move the chosen samples along a cycle to the minimum, or to the first kink or bound."""
+    """Move the chosen samples along a cycle to the minimum, or to the first breakpoint or bound."""
     K, members, block, known = kernel
     bend, limit = 0.0, np.inf
     for l in range(length):

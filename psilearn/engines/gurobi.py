@@ -1,4 +1,4 @@
-"""A mixed-integer programme with a convex diagonal quadratic objective in Gurobi (optional extra ``pip install
+"""A mixed-integer program with a convex diagonal quadratic objective in Gurobi (optional extra ``pip install
 psilearn[gurobi]``; without a licence of your own it takes up to 2000 variables).
 
 minimise  c'x + 1/2 sum_j q_j x_j^2   subject to   L <= A x <= U,   l <= x <= u,   some x integer

@@ -1,4 +1,4 @@
-"""A linear, quadratic or mixed-integer programme in HiGHS that grows by rows and columns and stays warm.
+"""A linear, quadratic or mixed-integer program in HiGHS that grows by rows and columns and stays warm.
 
 minimise  c'x + 1/2 x'Qx   subject to   L <= A x <= U,   l <= x <= u,   some x integer
 """

@@ -1,4 +1,4 @@
-"""A mixed-integer programme with a convex diagonal quadratic objective in SCIP (optional extra ``pip install
+"""A mixed-integer program with a convex diagonal quadratic objective in SCIP (optional extra ``pip install
 psilearn[scip]``).
 
 minimise  c'x + 1/2 sum_j q_j x_j^2   subject to   L <= A x <= U,   l <= x <= u,   some x integer

@@ -103,24 +103,24 @@ def test_local_risk_is_a_lower_bound_that_touches():
     risk = risk_of(problem)
     rng = np.random.default_rng(0)
     v = 0.3 * rng.normal(size=5)
-    look = risk.look(v)
-    local = LocalRisk(risk, problem, v, look, 0.2)
-    assert local.look(v).value == pytest.approx(look.value)
+    evaluation = risk.evaluate(v)
+    local = LocalRisk(risk, problem, v, evaluation, 0.2)
+    assert local.evaluate(v).value == pytest.approx(evaluation.value)
     for _ in range(50):
         other = v + rng.normal(size=5) * rng.choice([0.01, 0.1, 1.0])
-        here, whole = local.look(other), risk.look(other)
-        assert here.value <= whole.value + 1e-9 * look.value
+        here, whole = local.evaluate(other), risk.evaluate(other)
+        assert here.value <= whole.value + 1e-9 * evaluation.value
         again = v + 0.5 * rng.normal(size=5)
-        assert risk.look(again).value >= here.value + here.gradient @ (again - other) - 1e-9 * look.value
+        assert risk.evaluate(again).value >= here.value + here.gradient @ (again - other) - 1e-9 * evaluation.value
 
 
 def test_a_cut_s_multipliers_are_its_gradient():
     X, y = gaussians(500, 3)
     problem = machine(X, y)
     risk = risk_of(problem)
-    look = risk.look(np.array([0.2, -0.1, 0.4, 0.1]))
-    R = risk.mixed([look.code], np.ones(1))
-    np.testing.assert_allclose(risk.scaling.gradient(problem.space.combine(-R), -R.sum(axis=0))[0], look.gradient)
+    evaluation = risk.evaluate(np.array([0.2, -0.1, 0.4, 0.1]))
+    R = risk.mixed([evaluation.code], np.ones(1))
+    np.testing.assert_allclose(risk.scaling.gradient(problem.space.combine(-R), -R.sum(axis=0))[0], evaluation.gradient)
 
 
 def test_cuts_of_one_lambda_help_the_next():
@@ -170,15 +170,15 @@ def test_time_limit_returns_an_honest_incumbent():
 
 def test_interrupt_returns_the_incumbent(monkeypatch):
     X, y = gaussians(3000, 20)
-    looks = []
+    calls = []
 
-    def interrupted(risk, v, look=bundle.TwoClassRisk.look):
-        looks.append(v)
-        if len(looks) == 5:
+    def interrupted(risk, v, evaluate=bundle.TwoClassRisk.evaluate):
+        calls.append(v)
+        if len(calls) == 5:
             raise KeyboardInterrupt
-        return look(risk, v)
+        return evaluate(risk, v)
 
-    monkeypatch.setattr(bundle.TwoClassRisk, "look", interrupted)
+    monkeypatch.setattr(bundle.TwoClassRisk, "evaluate", interrupted)
     problem = machine(X, y)
     result = bundle.solve(problem, Options(tol=1e-6))
     assert result.status is Status.INTERRUPTED

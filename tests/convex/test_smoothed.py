@@ -1,4 +1,4 @@
-"""Newton's method on rounded hinges against the whole programmes, on dense and sparse data, cold and along paths."""
+"""Newton's method on smoothed hinges against the whole programmes, on dense and sparse data, cold and along paths."""
 
 from dataclasses import replace
 
@@ -100,8 +100,8 @@ def test_points_that_too_few_samples_led_astray_are_solved_again(monkeypatch):
     problems = [replace(problem, C=problem.C / lam) for lam in np.geomspace(0.5, 0.005, 8)]
     attempts = []
 
-    def short_sighted(run, trail, ahead, caution, honest=smoothed._next_group):
-        group, near = honest(run, trail, ahead, caution)
+    def short_sighted(iterate, trail, ahead, caution, honest=smoothed._next_group):
+        group, near = honest(iterate, trail, ahead, caution)
         attempts.append(caution)
         return group, near if caution > 1 else near[::50]
 
@@ -138,15 +138,15 @@ def test_limits_return_an_honest_incumbent(monkeypatch):
     late = smoothed.solve(problem, Options(tol=1e-9, time_limit=0.0))
     few = smoothed.solve(problem, Options(tol=1e-9, max_iter=2))
     assert (late.status, few.status) == (Status.TIME_LIMIT, Status.ITERATION_LIMIT)
-    looks = []
+    calls = []
 
-    def interrupted(run, *arguments, look=rounded.Run.look):
-        looks.append(0)
-        if len(looks) == 3:
+    def interrupted(iterate, *arguments, evaluate=rounded.Iterate.evaluate):
+        calls.append(0)
+        if len(calls) == 3:
             raise KeyboardInterrupt
-        return look(run, *arguments)
+        return evaluate(iterate, *arguments)
 
-    monkeypatch.setattr(rounded.Run, "look", interrupted)
+    monkeypatch.setattr(rounded.Iterate, "evaluate", interrupted)
     stopped = smoothed.solve(problem, Options(tol=1e-9))
     assert stopped.status is Status.INTERRUPTED
     best = l1.solve(problem, Options(tol=1e-8)).objective

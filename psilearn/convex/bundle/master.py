@@ -126,17 +126,17 @@ class _Best:
     def __init__(self, program: Program, m: int, tol: float) -> None:
         self.m, self.tol = m, tol
         self.held = np.where(program.q > _FORBIDDEN, _HELD, 1.0)  # coefficients held at zero have no say
-        self.error, self.bound, self.looks = np.inf, -np.inf, 0
+        self.error, self.bound, self.count = np.inf, -np.inf, 0
 
     def watch(self, it: Iterate) -> bool:
         """Take note of an iterate; True if it is good enough or the last worth having."""
-        self.looks += 1
+        self.count += 1
         residual = float(np.abs(_project(self.held, self.m, it.gradient)) @ (np.abs(it.v) + 1e-3))
         error = it.gap + residual
-        if error < self.error or self.looks == 1:
+        if error < self.error or self.count == 1:
             self.error, self.v, self.shares, self.bound = error, it.v, it.a[0].copy(), it.value - error
         exhausted = it.gap < _SETTINGS.share * residual or not error < _SETTINGS.diverged * self.error
-        return error <= self.tol or exhausted or self.looks > _SETTINGS.max_iter
+        return error <= self.tol or exhausted or self.count > _SETTINGS.max_iter
 
 
 def solve_master(

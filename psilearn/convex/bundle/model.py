@@ -2,7 +2,7 @@
 
     J_model(v) = 1/2 v'diag(q)v + c'v + sum_d l1_d |v_d| + C max(0, max_r (a_r'v + b_r))
 
-over v of shape (m, width), whose columns sum to zero if m > 1. When q = 0 the minimum is a linear programme in HiGHS,
+over v of shape (m, width), whose columns sum to zero if m > 1. When q = 0 the minimum is a linear program in HiGHS,
 kept warm; otherwise, and for proximal points, it is the small interior point of :mod:`.master`.
 """
 
@@ -51,7 +51,7 @@ class CuttingModel:
             self._start_session()
 
     def _start_session(self) -> None:
-        """State the programme over the risk, the positive and the negative parts; free coefficients are one column."""
+        """State the program over the risk, the positive and the negative parts; free coefficients are one column."""
         self.session = HighsSession()
         free = (self.l1 == 0) & ~self.forbidden
         top = np.where(self.forbidden, 0.0, _BOX)
@@ -92,9 +92,9 @@ class CuttingModel:
 
     def slope(self, v: Array, step: Array) -> float:
         """Return the derivative of the penalty from v in the direction of a step."""
-        kink = np.where(v != 0, np.sign(v) * step, np.abs(step))
+        change = np.where(v != 0, np.sign(v) * step, np.abs(step))
         q = np.where(self.forbidden, 0.0, self.q)
-        return float((q * v + self.c) @ step) + float(self.l1 @ kink)
+        return float((q * v + self.c) @ step) + float(self.l1 @ change)
 
     def minimum(self, start: Array, scale: float) -> tuple[float, Array, Array]:
         """Return the minimum (a lower bound), its place and the cuts' shares, which sum to at most C."""

@@ -6,12 +6,12 @@ A cut a'v + b <= R(v) is a subgradient of the risk; J_t^- = min_v P(v) + C max_r
 below and the best point seen, J_t^+, from above (Choi, Kim, Han and Kang, An algorithm for support vector machines with
 a reject option using bundle method, 2009, (2.2), Lemma 1 and Figure 3). Both stand in the history.
 
-The mode "paper" looks next at the minimiser of the model, as Figure 3 does, with xi >= 0 so that the first master is
-bounded, and returns the best point, not the last. The default looks at the point nearest to the best one among those
+The mode "paper" evaluates next the minimiser of the model, as Figure 3 does, with xi >= 0 so that the first master is
+bounded, and returns the best point, not the last. The default takes the point nearest to the best one among those
 whose model value is at most a level between the bounds (Lemarechal, Nemirovskii and Nesterov, New variants of bundle
 methods, 1995) and then minimises J exactly on the line through it, where margins are known without the data. With
-many samples it starts from a sample of them, and then puts those far from every kink on their linear piece
-(:class:`~psilearn.convex.risk.LocalRisk`), so that only two or three looks cost a pass over all data.
+many samples it starts from a sample of them, and then puts those far from every breakpoint on their linear piece
+(:class:`~psilearn.convex.risk.LocalRisk`), so that only two or three evaluations cost a pass over all data.
 
 Cuts bound the risk alone. A result carries them, and the next solve on the same samples, whatever C and penalty, starts
 from them. Certifies the convex duality gap by the multipliers of the cuts.
@@ -31,7 +31,7 @@ from ...core.result import Result, Status
 from ...core.scaling import Scaling
 from ...core.solving import Clock, Options, Solve, SolverSettings, convex_result
 from ..interior.margins import cut_off
-from ..risk import LocalRisk, Look, Risk, TwoClassRisk, risk_of
+from ..risk import Evaluation, LocalRisk, Risk, TwoClassRisk, risk_of
 from .model import CuttingModel
 
 Array = NDArray[np.float64]
@@ -46,7 +46,7 @@ _SAMPLE = 16  # one in so many samples for the first start, but
 _SAMPLES_PER_COEFFICIENT = 100  # at least
 _SAMPLE_TOL = 3e-3  # gap on the sample
 _ZEROS = (1e-1, 3e-2, 1e-2, 1e-3, 1e-5)  # levels below which coefficients are tried at zero
-_LOOKS = 1000  # default limit
+_EVALUATIONS = 1000  # default limit
 _ROUNDS = 4  # of solving again with a smaller tolerance
 _FINEST = 1e-9  # gap, in units of the mean risk, below which the engine's tolerances hide what a cut tells
 _TIGHT = 1e-5  # tolerances below are the finisher's
@@ -108,17 +108,17 @@ class Cuts:
         same = space is problem.space and loss == problem.loss
         return same and np.array_equal(y, problem.y) and np.array_equal(weights, problem.weights)
 
-    def look(self, risk: Risk, v: Array) -> Look:
-        """Look at v and keep the cut."""
+    def evaluate(self, risk: Risk, v: Array) -> Evaluation:
+        """Evaluate the risk at v and keep the cut."""
         before = risk.passes
-        look = risk.look(v)
+        evaluation = risk.evaluate(v)
         self.passes += risk.passes - before
-        g = look.gradient / self.total
+        g = evaluation.gradient / self.total
         self.A = np.vstack([self.A, g])
-        self.b = np.append(self.b, look.value / self.total - float(g @ v))
+        self.b = np.append(self.b, evaluation.value / self.total - float(g @ v))
         self.sources.append(risk)
-        self.codes.append(look.code)
-        return look
+        self.codes.append(evaluation.code)
+        return evaluation
 
     def keep(self, stay: NDArray[np.bool_]) -> None:
         """Forget all other cuts."""
@@ -151,17 +151,17 @@ class Level:
         self.best: Point | None = None
         self.constant = np.zeros(self.model.l1.size)
         self.constant.reshape(self.model.m, -1)[:, -1] = problem.best_constant()[1]
-        self.anchor: tuple[Array, Look] | None = None
+        self.anchor: tuple[Array, Evaluation] | None = None
         self.anchor_objective = np.inf
 
-    def look(self, risk: Risk, v: Array) -> Point:
-        """Look at v, keep the cut, and the point if the look was at all samples and v is the best so far."""
-        look = self.cuts.look(risk, v)
+    def evaluate(self, risk: Risk, v: Array) -> Point:
+        """Evaluate at v, keep the cut, and the point if it is the best so far on all samples."""
+        evaluation = self.cuts.evaluate(risk, v)
         self.model.add(self.cuts.A[-1], self.cuts.b[-1])
-        point = Point(v, self.objective(v, look.value), look.scores)
+        point = Point(v, self.objective(v, evaluation.value), evaluation.scores)
         if risk is self.cuts.whole:
             if point.objective < self.anchor_objective:
-                self.anchor, self.anchor_objective = (v, look), point.objective
+                self.anchor, self.anchor_objective = (v, evaluation), point.objective
             self.propose(point)
         return point
 
@@ -186,10 +186,10 @@ class Level:
             self.shares = self.shares[stay]
         return place
 
-    def run(self, risk: Risk, v: Array, tol: float, max_looks: int) -> Point:
+    def run(self, risk: Risk, v: Array, tol: float, max_evaluations: int) -> Point:
         """Iterate on a risk until its gap is within tol."""
-        best = self.look(risk, v)
-        for _ in range(max_looks):
+        best = self.evaluate(risk, v)
+        for _ in range(max_evaluations):
             scale = abs(best.objective)
             place = self.tighten(best.v, scale)
             gap = best.objective - self.bound
@@ -198,7 +198,7 @@ class Level:
             if self.mode == "level":
                 level = self.bound - self.offset + _LEVEL * gap
                 place = self.model.level_point(best.v, level, _WIDTH * gap, scale)
-            point = self.look(risk, place)
+            point = self.evaluate(risk, place)
             best = self.search(risk, best, point) if self.mode == "level" else min(best, point, key=_objective)
             if risk is self.cuts.whole:
                 self.propose(best)
@@ -230,7 +230,7 @@ class Level:
         if not penalised.any():
             return best.v
         for v in (self.constant, *(cut_off(best.v, self.model.m, penalised, level) for level in _ZEROS)):
-            if self.objective(v, risk.look(v).value) <= best.objective + allowance:
+            if self.objective(v, risk.evaluate(v).value) <= best.objective + allowance:
                 return v
         return best.v
 
@@ -276,7 +276,7 @@ def solve(problem: Problem, options: Options, start: Result | None = None, finis
     problem : Problem
         Convex, on a linear space, with an l2 or l1 penalty.
     options : Options
-        ``tol``, ``time_limit``, ``max_iter`` (looks at the data), ``random_state`` (of the first sample of rows);
+        ``tol``, ``time_limit``, ``max_iter`` (evaluations), ``random_state`` (of the first sample of rows);
         see also :class:`Settings`.
     start : Result or None
         A result on the same samples: the place to start, and its cuts if it came from here.
@@ -311,14 +311,14 @@ def _certified(problem: Problem, level: Level, options: Options, status: Status 
     v = np.zeros(cuts.A.shape[1]) if best is None else best.v
     W, b = cuts.whole.scaling.coefficients(v)
     R = problem.C * cuts.multipliers(level.shares) if np.any(level.shares > 0) else None
-    looks = len(level.clock.history)
-    return convex_result(problem, W, b, R, options, level.clock, looks, status, passes=cuts.passes, cuts=cuts)
+    count = len(level.clock.history)
+    return convex_result(problem, W, b, R, options, level.clock, count, status, passes=cuts.passes, cuts=cuts)
 
 
 def _drive(problem: Problem, level: Level, options: Options, start: Result | None) -> Status | None:
     """Run the level method on all samples, or on local risks; return why it stopped early, None if it did not."""
     cuts = level.cuts
-    limit = options.max_iter or _LOOKS
+    limit = options.max_iter or _EVALUATIONS
     try:
         v = np.zeros(cuts.A.shape[1])
         if start is not None:
@@ -329,7 +329,7 @@ def _drive(problem: Problem, level: Level, options: Options, start: Result | Non
             point = level.run(cuts.whole, v, 0.9 * options.tol, limit)
             if level.mode == "level":
                 v = level.sparse(cuts.whole, point, 0.05 * options.tol * abs(point.objective))
-                level.best = level.look(cuts.whole, v)
+                level.best = level.evaluate(cuts.whole, v)
     except KeyboardInterrupt:
         return Status.INTERRUPTED
     if level.clock.is_over:
@@ -352,28 +352,28 @@ def _sample_start(problem: Problem, level: Level, v: Array, seed: int) -> tuple[
     tilt = None if problem.tilt is None else ratio * problem.tilt[rows]
     part = replace(problem, space=space, y=y, weights=weights, C=ratio * problem.C, tilt=tilt)
     small = Level(part, few, Clock(level.clock.left), "level")
-    point = small.run(few.whole, v, _SAMPLE_TOL, _LOOKS)
+    point = small.run(few.whole, v, _SAMPLE_TOL, _EVALUATIONS)
     small.forget_idle()
     return point.v, point.objective
 
 
 def _run_locally(problem: Problem, level: Level, v: Array, options: Options) -> Array:
-    """Look at all samples, minimise the local risk there, repeat until the bounds meet or that no longer helps.
+    """Evaluate on all samples, minimise the local risk there, repeat until the bounds meet or that no longer helps.
 
     More samples count as near the further the sample misled, and when a step does not halve the gap.
     """
     cuts, tol = level.cuts, options.tol
     assert isinstance(cuts.whole, TwoClassRisk)
     v, expected = _sample_start(problem, level, v, options.random_state)
-    look = level.look(cuts.whole, v)
-    misled = max(look.objective - expected, 0.0) / abs(look.objective)
+    evaluation = level.evaluate(cuts.whole, v)
+    misled = max(evaluation.objective - expected, 0.0) / abs(evaluation.objective)
     share, gap = max(_NEAR, 2.0 * float(np.sqrt(misled))), np.inf
     while share <= _TOO_MANY and not level.clock.is_over and level.anchor is not None:
         local = LocalRisk(cuts.whole, problem, *level.anchor, share)
-        inner = level.run(local, level.anchor[0], 0.5 * tol, _LOOKS)
+        inner = level.run(local, level.anchor[0], 0.5 * tol, _EVALUATIONS)
         v = level.sparse(local, inner, 0.1 * tol * abs(inner.objective))
         local.release()
-        point = level.look(cuts.whole, v)
+        point = level.evaluate(cuts.whole, v)
         last, gap = gap, point.objective - level.bound
         if gap <= 0.95 * tol * abs(point.objective):
             level.best = point

@@ -1,10 +1,10 @@
-"""Machines with an l1 part on linear spaces by an interior point, polished to exact zeros.
+"""Problems with an l1 part on linear spaces by an interior point, polished to exact zeros.
 
     minimise  l2/2 ||W||^2 + sum_jd l1_jd |w_jd| + sum_i cost_i g(u_i) + sum_ij tilt_ij f_j(x_i),   intercepts free,
 
 the 1-norm support vector machine (Zhu, Rosset, Hastie and Tibshirani, 1-norm support vector machines, 2004) for any
 convex loss of the normal form, two classes or k. For k > 2 the functions must sum to zero; with an l1 part that changes
-the optimum, so it is imposed. Certifies the convex duality gap. An iteration costs n p^2 (times k^2): the machine for
+the optimum, so it is imposed. Certifies the convex duality gap. An iteration costs n p^2 (times k^2): the solver for
 small n p^2 and for tight tolerances.
 """
 

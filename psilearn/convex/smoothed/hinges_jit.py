@@ -1,4 +1,4 @@
-"""Hinges rounded off over a width, sample by sample, and coordinate descent on a small l1 quadratic.
+"""Hinges smoothed over a width, sample by sample, and coordinate descent on a small l1 quadratic.
 
 (t - u)_+ becomes max_{0 <= a <= 1} a (t - u) - width/2 (a - centre)^2, whose slope a = (t - u)/width + centre, clipped
 to [0, 1], is a multiplier of the hinge itself; ``prices`` and ``centres`` are (hinges, samples).
@@ -13,16 +13,16 @@ _SUMS = {"reassoc", "contract", "nsz"}
 
 
 @njit(cache=True, nogil=True, fastmath=_SUMS)
-def respond(margins, prices, centres, knots, width, reach, alpha, curvature):
-    """Fill multipliers and second derivatives of the rounded risk; return the true risk and the gain sum t_k a_ik.
+def respond(margins, prices, centres, breakpoints, width, reach, alpha, curvature):
+    """Fill multipliers and second derivatives of the smoothed risk; return the true risk and the gain sum t_k a_ik.
 
-    Samples within ``reach`` widths of the rounded part count for the second derivatives: a step may bring them there.
+    Samples within ``reach`` widths of the smoothed part count for the second derivatives: a step may bring them there.
     """
     risk, gain, steepness = 0.0, 0.0, 1.0 / width
     alpha[:] = 0.0
     curvature[:] = 0.0
-    for k in range(knots.size):
-        t, price, centre = knots[k], prices[k], centres[k]
+    for k in range(breakpoints.size):
+        t, price, centre = breakpoints[k], prices[k], centres[k]
         used = 0.0
         for i in range(margins.size):
             z = t - margins[i]
@@ -37,11 +37,11 @@ def respond(margins, prices, centres, knots, width, reach, alpha, curvature):
 
 
 @njit(cache=True, nogil=True, fastmath=_SUMS)
-def slope_along(start, end, tau, prices, centres, knots, width):
-    """Return the slope in tau of the rounded risk at the margins start + tau (end - start)."""
+def slope_along(start, end, tau, prices, centres, breakpoints, width):
+    """Return the slope in tau of the smoothed risk at the margins start + tau (end - start)."""
     slope, steepness = 0.0, 1.0 / width
-    for k in range(knots.size):
-        t, price, centre = knots[k], prices[k], centres[k]
+    for k in range(breakpoints.size):
+        t, price, centre = breakpoints[k], prices[k], centres[k]
         for i in range(start.size):
             du = end[i] - start[i]
             z = t - start[i] - tau * du
@@ -51,36 +51,36 @@ def slope_along(start, end, tau, prices, centres, knots, width):
 
 
 @njit(cache=True, nogil=True)
-def may_come_near(margins, expected, further, sideways, slack, knots, near):
-    """Mark samples whose margins may come near a kink on the way to, and somewhat beyond, what is expected of them."""
+def may_come_near(margins, expected, further, sideways, slack, breakpoints, near):
+    """Mark samples whose margins may come near a breakpoint on the way to, and a little beyond, what is expected."""
     for i in range(margins.size):
         step = further * (expected[i] - margins[i])
         aside = sideways * abs(step) + slack
         low, high = margins[i] + min(step, 0.0) - aside, margins[i] + max(step, 0.0) + aside
         near[i] = False
-        for k in range(knots.size):
-            near[i] |= low <= knots[k] <= high
+        for k in range(breakpoints.size):
+            near[i] |= low <= breakpoints[k] <= high
 
 
 @njit(cache=True, nogil=True)
-def gain_of(alpha, prices, knots):
+def gain_of(alpha, prices, breakpoints):
     """Return the largest sum t_k a_ik with sum_k a_ik = alpha_i and a_ik <= price_ik: hinges fill in their order."""
     gain = 0.0
     for i in range(alpha.size):
         rest = alpha[i]
-        for k in range(knots.size):
+        for k in range(breakpoints.size):
             part = min(rest, prices[k, i])
-            gain += part * knots[k]
+            gain += part * breakpoints[k]
             rest -= part
     return gain
 
 
 @njit(cache=True, nogil=True, fastmath=_SUMS)
-def recentre(margins, knots, width, centres):
+def recentre(margins, breakpoints, width, centres):
     """Make the present slopes the centres."""
-    for k in range(knots.size):
+    for k in range(breakpoints.size):
         for i in range(margins.size):
-            centres[k, i] = min(max((knots[k] - margins[i]) / width + centres[k, i], 0.0), 1.0)
+            centres[k, i] = min(max((breakpoints[k] - margins[i]) / width + centres[k, i], 0.0), 1.0)
 
 
 @njit(cache=True, nogil=True)
@@ -169,8 +169,8 @@ def minimise_columns(data, indices, indptr, chosen, scale, curvature, g, v, l1, 
 def project_columns(data, indices, indptr, chosen, limits, signs, upper, curvature, alpha, max_sweeps):
     """Move multipliers, in place, towards |sum_i signs_i alpha_i x_ij| <= limits_j for the chosen j, and balance.
 
-    Projections in turn, each by the samples near a kink (the gain of the others would pay for it) or, where there are
-    none, by all; within 0 <= alpha <= upper.
+    Projections in turn, each by the samples near a breakpoint (the gain of the others would pay for it) or, if none is,
+    by all; within 0 <= alpha <= upper.
     """
     near = curvature > 0.0
     room = near.sum()

@@ -1,13 +1,14 @@
-"""A point of the rounded risk and all that is known there; Newton steps, and the samples that matter for the next ones.
+"""A point of the smoothed risk and all that is known there; Newton steps, and the samples that matter for the next.
 
-    minimise  P(v) + sum_ik price_ik h(t_k - u_i(v)),      h a hinge rounded off over a width in the margin
+    minimise  P(v) + sum_ik price_ik h(t_k - u_i(v)),      h a hinge smoothed over a width in the margin
 
-Samples that stay away from every kink are on a linear piece of the risk, which one slope and one gain tell: a
-:class:`Run` can be restricted to the others, and what it proves there holds for all.
+Samples that stay away from every breakpoint are on a linear piece of the risk, which one slope and one gain tell: a
+:class:`Iterate` can be restricted to the others, and what it proves there holds for all.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -22,28 +23,76 @@ from .hinges_jit import gain_of, minimise_columns, minimise_quadratic, project_c
 
 Array = NDArray[np.float64]
 
-_NARROW = 1e-4  # least width, in units of the margin
-_SHARE = 0.4  # of the tolerance that rounding may cost
-_NEAR = 0.9  # slopes above this share of their l1 weight put a coefficient into the working set
-_FEW = 5000  # coefficients that may join at a time, at least
-_ROWS_PER_COEFFICIENT, _ROWS = 50, 5000  # samples that are enough for a Hessian
-_PROJECTIONS = 30
-_NEARLY = 0.97  # slopes above this share of their l1 weight take part in them
-_REACH = 0.001, 2.0  # how far beyond a kink, in widths, samples count as near in a model: less after full steps
-_SHRINK = 0.2  # of the width at a time, at most
-_MANY, _THIN = 5, 0.03  # samples near a kink per coefficient, and width, below which multipliers become centres instead
-_RECENTRED_SHRINK = 0.5
-_FAR, _SOME = 30.0, 0.1  # promise in units of the tolerance, and working set, at which only its slopes are evaluated
-_DAMPING = 1e-9, 1.0  # curvature lent to every coordinate: less after full steps, more after short ones
-#: First width, reach and damping, and what a step may promise, in units of what rounding costs, to sharpen. Sparse data
-#: have as many samples on kinks as coefficients: their sets change much in a step, and have to settle.
-_MANY_SAMPLES_PER_COEFFICIENT, _FEW_SAMPLES_PER_COEFFICIENT = (1.0, 0.02, 1e-9, 1.0), (0.2, 0.5, 1e-4, 0.05)
-_WORK = 20_000_000  # multiplications for a Hessian that is worth its price near the solution
-_LEFT = 0.005  # share of the samples that may leave a linear piece they were thought to stay on
-_ACCURACY, _SWEEPS, _COLUMN_SWEEPS = 1e-5, 200, 5  # of the quadratic models
+
+@dataclass(frozen=True)
+class Settings:
+    """Numbers of the method; widths are in units of the margin, shares have no unit.
+
+    Attributes
+    ----------
+    least_width : float
+        Width at which smoothing ends: below, rounding errors of the margins count.
+    smoothing_share : float
+        Share of the tolerance that smoothing may cost; the rest is for what is missing to stationarity.
+    most_shrink, recentred_shrink : float
+        Least factors of the width in one go, and after the centres moved: a large change would lose the Newton region.
+    samples_per_coefficient, thin : float
+        Samples near a breakpoint per non-zero coefficient, and width, below which centres move as the width shrinks.
+    joins : float
+        Share of its l1 weight from which a slope puts a coefficient into the working set.
+    most_joining : int
+        Coefficients that may join at a time, at least.
+    hessian_rows, hessian_rows_per_coefficient : int
+        Samples that tell the second derivatives well enough.
+    hessian_work : int
+        Multiplications for a Hessian of more samples that is worth its price near the solution.
+    projections, projected : int and float
+        Sweeps that make multipliers feasible, and share of its l1 weight from which a slope takes part.
+    reach : tuple of float
+        Limits, in widths, of how far beyond a breakpoint samples count for the Hessian: less after full steps.
+    damping : tuple of float
+        Limits of the curvature lent to every coefficient: less after full steps, more after short ones.
+    far, partial : float
+        A step that promises more than ``far`` tolerances evaluates only the slopes of its working set, if that is at
+        most a share ``partial`` of the coefficients.
+    leavers : float
+        Share of the samples that may leave a linear piece they were expected to stay on.
+    accuracy, sweeps, column_sweeps : float and int
+        Of coordinate descent on the quadratic models: slopes relative to l1, and sweeps on dense and on sparse data.
+    dense, sparse : tuple of float
+        First width, reach and damping, and what a step may promise, in units of what smoothing costs, when the width
+        shrinks. Sparse data have as many samples on breakpoints as coefficients: their sets have to settle first.
+    """
+
+    least_width: float = 1e-4
+    smoothing_share: float = 0.4
+    most_shrink: float = 0.2
+    recentred_shrink: float = 0.5
+    samples_per_coefficient: float = 5
+    thin: float = 0.03
+    joins: float = 0.9
+    most_joining: int = 5000
+    hessian_rows: int = 5000
+    hessian_rows_per_coefficient: int = 50
+    hessian_work: int = 20_000_000
+    projections: int = 30
+    projected: float = 0.97
+    reach: tuple[float, float] = (0.001, 2.0)
+    damping: tuple[float, float] = (1e-9, 1.0)
+    far: float = 30.0
+    partial: float = 0.1
+    leavers: float = 0.005
+    accuracy: float = 1e-5
+    sweeps: int = 200
+    column_sweeps: int = 5
+    dense: tuple[float, float, float, float] = (1.0, 0.02, 1e-9, 1.0)
+    sparse: tuple[float, float, float, float] = (0.2, 0.5, 1e-4, 0.05)
 
 
-class _Look(NamedTuple):
+_USE = Settings()
+
+
+class _Evaluation(NamedTuple):
     """What a pass over the data tells at a point, for unit C."""
 
     margins: Array
@@ -54,8 +103,8 @@ class _Look(NamedTuple):
     gain: float
 
 
-class Run:
-    """A point v = (w sd, b + w'mean), and the rounded risk there for unit C, so that it outlives a change of C."""
+class Iterate:
+    """A point v = (w sd, b + w'mean), and the smoothed risk there for unit C, so that it outlives a change of C."""
 
     tol: float  # the gap to reach, for unit C
 
@@ -65,56 +114,56 @@ class Run:
         self.rows, self.signs = Rows(problem.space.X), problem.signs
         self.scaling = scaling
         self.prices = np.array([problem.weights * c for c in problem.loss.slopes(problem.y)])
-        self.knots = np.array([t for _, t in problem.loss.hinges])
+        self.breakpoints = np.array([t for _, t in problem.loss.hinges])
         self.columns = None if isinstance(self.rows.X, np.ndarray) else self.rows.X.tocsc()
-        kind = _FEW_SAMPLES_PER_COEFFICIENT if self.columns is not None else _MANY_SAMPLES_PER_COEFFICIENT
+        kind = _USE.sparse if self.columns is not None else _USE.dense
         self.width, self.reach, self.damping, self.patience = kind
         self.centres = np.full(self.prices.shape, 0.5)
         self.far_slope, self.far_gain = np.zeros(scaling.scale.size + 1), 0.0
         self.passes, self.hessian_work = 0.0, 0
 
     @classmethod
-    def at(cls, problem: Problem, start: Result | None, scaling: Scaling | None = None) -> Run:
-        """Look at a start, or at the best constant."""
-        run = cls(problem, scaling or sampled_scaling(problem))
+    def at(cls, problem: Problem, start: Result | None, scaling: Scaling | None = None) -> Iterate:
+        """Evaluate at a start, or at the best constant."""
+        iterate = cls(problem, scaling or sampled_scaling(problem))
         W, b = np.zeros((1, problem.space.dim)), problem.best_constant()[1]
         if start is not None:
             W, b = start.coef, start.intercept
-        run.move(run.scaling.from_coefficients(W, b)[0])
-        return run
+        iterate.move(iterate.scaling.from_coefficients(W, b)[0])
+        return iterate
 
     def move(self, v: Array) -> None:
-        """Look at a point."""
+        """Evaluate at a point."""
         self.v = v
-        self.take(self.look(self.margins_at(v)))
+        self.take(self.evaluate(self.margins_at(v)))
 
-    def restricted(self, problem: Problem, rows: NDArray[np.intp]) -> Run:
-        """Return the run on some of the samples; the others stay on the linear piece of the risk they are on."""
-        part = Run(problem.subset(rows), self.scaling)
+    def restricted(self, problem: Problem, rows: NDArray[np.intp]) -> Iterate:
+        """Return the iterate on some of the samples; the others stay on the linear piece of the risk they are on."""
+        part = Iterate(problem.subset(rows), self.scaling)
         part.width, part.reach, part.damping, part.patience = self.width, self.reach, self.damping, self.patience
-        part.centres, part.v, part.hessian_work = self.centres[:, rows], self.v, _WORK
-        part.reach = _REACH[0]
-        part.take(part.look(self.margins[rows]))
+        part.centres, part.v, part.hessian_work = self.centres[:, rows], self.v, _USE.hessian_work
+        part.reach = _USE.reach[0]
+        part.take(part.evaluate(self.margins[rows]))
         part.far_slope, part.far_gain = self.slope - part.slope, self.gain - part.gain
         part.slope = self.slope
         return part
 
-    def absorb(self, part: Run, rows: NDArray[np.intp]) -> bool:
-        """Go where the run on some of the samples went; False, and stay, if many others left their linear piece."""
+    def absorb(self, part: Iterate, rows: NDArray[np.intp]) -> bool:
+        """Go where the iterate on some of the samples went; False, and stay, if many others left their linear piece."""
         part.complete()
         self.width, self.reach, self.damping = part.width, part.reach, part.damping
         self.centres[:, rows] = part.centres
-        look = self.respond(self.margins_at(part.v))
-        change = self.alpha - look.alpha
-        if np.count_nonzero(change) - np.count_nonzero(change[rows]) > _LEFT * change.size:
-            self.take(self.look(self.margins))
+        evaluation = self.respond(self.margins_at(part.v))
+        change = self.alpha - evaluation.alpha
+        if np.count_nonzero(change) - np.count_nonzero(change[rows]) > _USE.leavers * change.size:
+            self.take(self.evaluate(self.margins))
             return False
-        change[rows] = part.alpha - look.alpha[rows]
+        change[rows] = part.alpha - evaluation.alpha[rows]
         others = np.flatnonzero(change)
         self.v = part.v
         r = change[others] * self.signs[others]
         slope = part.slope + self._slope(self.rows.X[others].T @ r, r)
-        self.take(look._replace(slope=slope))
+        self.take(evaluation._replace(slope=slope))
         self.passes += part.passes * rows.size / self.signs.size + 0.5 * others.size / self.signs.size
         return True
 
@@ -142,7 +191,7 @@ class Run:
     def complete(self) -> None:
         """Evaluate all slopes if only some are known."""
         if not self.knows_slopes:
-            self.take(self.look(self.margins))
+            self.take(self.evaluate(self.margins))
 
     def margins_at(self, v: Array) -> Array:
         """Return the margins of a point: one half of a pass over the data."""
@@ -154,32 +203,33 @@ class Run:
         margins *= self.signs
         return margins
 
-    def respond(self, margins: Array) -> _Look:
+    def respond(self, margins: Array) -> _Evaluation:
         """Evaluate risk and multipliers, not the slopes."""
         alpha, curvature = np.empty(margins.size), np.empty(margins.size)
-        risk, gain = respond(margins, self.prices, self.centres, self.knots, self.width, self.reach, alpha, curvature)
-        return _Look(margins, alpha, curvature, np.zeros(0), risk, gain)
+        hinges = (self.prices, self.centres, self.breakpoints, self.width)
+        risk, gain = respond(margins, *hinges, self.reach, alpha, curvature)
+        return _Evaluation(margins, alpha, curvature, np.zeros(0), risk, gain)
 
-    def look(self, margins: Array, wanted: NDArray[np.intp] | None = None) -> _Look:
+    def evaluate(self, margins: Array, wanted: NDArray[np.intp] | None = None) -> _Evaluation:
         """Evaluate risk, multipliers and slopes, maybe only the wanted ones (others stay): the other half."""
-        look = self.respond(margins)
-        r = -look.alpha * self.signs
+        evaluation = self.respond(margins)
+        r = -evaluation.alpha * self.signs
         self.passes += 0.5
         if wanted is None:
-            return look._replace(slope=self._slope(self.rows.adjoint(r), r) + self.far_slope)
+            return evaluation._replace(slope=self._slope(self.rows.adjoint(r), r) + self.far_slope)
         g = np.zeros(self.scaling.scale.size)
         g[wanted[:-1]] = self.rows.adjoint(r, wanted[:-1])
         slope = self.slope.copy()
         slope[wanted] = (self._slope(g, r) + self.far_slope)[wanted]
-        return look._replace(slope=slope)
+        return evaluation._replace(slope=slope)
 
     def _slope(self, g: Array, r: Array) -> Array:
         return self.scaling.gradient(g[None, :], r.sum(keepdims=True))[0]
 
-    def take(self, look: _Look, knows_slopes: bool = True) -> None:
+    def take(self, evaluation: _Evaluation, knows_slopes: bool = True) -> None:
         """Make what was seen at a point the present."""
         self.knows_slopes = knows_slopes
-        self.margins, self.alpha, self.curvature, self.slope, self.risk, self.gain = look
+        self.margins, self.alpha, self.curvature, self.slope, self.risk, self.gain = evaluation
         self.rounding = self.risk - self.gain + float(self.alpha @ self.margins)
 
     def judge(self) -> None:
@@ -196,7 +246,7 @@ class Run:
     def dual_value(self, slope: Array, gain: float) -> float:
         """Estimate the bound of multipliers; what unbalances them is charged as a repair would."""
         slopes, l1 = np.abs(slope[:-1]), self.l1[:-1]
-        unbalanced = abs(slope[-1]) * (1.0 + float(np.abs(self.knots).max()))
+        unbalanced = abs(slope[-1]) * (1.0 + float(np.abs(self.breakpoints).max()))
         if np.any(self.q > 0):
             excess = np.maximum(slopes - l1, 0.0)
             return gain - unbalanced - 0.5 * float(np.sum(excess**2 / self.q[:-1]))
@@ -208,46 +258,51 @@ class Run:
         self.projected = self.promise
         if self.columns is None:
             return
-        chosen = np.flatnonzero(np.abs(self.slope[:-1]) > _NEARLY * self.l1[:-1])
+        chosen = np.flatnonzero(np.abs(self.slope[:-1]) > _USE.projected * self.l1[:-1])
         Z = (self.columns.data, self.columns.indices, self.columns.indptr, chosen)
         limits = self.l1[:-1] * self.scaling.scale
         alpha = self.alpha.copy()
-        project_columns(*Z, limits, self.signs, self.prices.sum(axis=0), self.curvature, alpha, _PROJECTIONS)
+        project_columns(*Z, limits, self.signs, self.prices.sum(axis=0), self.curvature, alpha, _USE.projections)
         r = -alpha * self.signs
         slope = self._slope(self.rows.adjoint(r), r)
-        bound = self.dual_value(slope, gain_of(alpha, self.prices, self.knots))
+        bound = self.dual_value(slope, gain_of(alpha, self.prices, self.breakpoints))
         if bound > self.bound:
             self.bound, self.best_alpha = bound, alpha
 
     def sharpen(self, patience: float) -> bool:
         """Round less if that costs too much and the last step promised at most ``patience`` times that; True if so."""
-        allowed = _SHARE * self.tol
-        if self.rounding <= allowed or self.promise > patience * self.rounding or self.width <= _NARROW:
+        allowed = _USE.smoothing_share * self.tol
+        if self.rounding <= allowed or self.promise > patience * self.rounding or self.width <= _USE.least_width:
             return False
-        factor = max(np.sqrt(0.7 * allowed / self.rounding), _SHRINK)
-        if np.count_nonzero(self.curvature) < _MANY * np.count_nonzero(self.v) or factor * self.width < _THIN:
-            recentre(self.margins, self.knots, self.width, self.centres)
-            factor = max(factor, _RECENTRED_SHRINK)
-        self.width = max(factor * self.width, _NARROW)
-        self.take(self.look(self.margins))
+        factor = max(np.sqrt(0.7 * allowed / self.rounding), _USE.most_shrink)
+        if (
+            np.count_nonzero(self.curvature) < _USE.samples_per_coefficient * np.count_nonzero(self.v)
+            or factor * self.width < _USE.thin
+        ):
+            recentre(self.margins, self.breakpoints, self.width, self.centres)
+            factor = max(factor, _USE.recentred_shrink)
+        self.width = max(factor * self.width, _USE.least_width)
+        self.take(self.evaluate(self.margins))
         self.judge()
         return True
 
     def working_set(self) -> NDArray[np.intp]:
         """Return the coefficients that may move, the intercept last."""
-        excess = np.abs(self.slope[:-1]) - _NEAR * self.l1[:-1]
+        excess = np.abs(self.slope[:-1]) - _USE.joins * self.l1[:-1]
         inside = self.v[:-1] != 0
         wanted = np.flatnonzero((excess > 0) & ~inside)
-        most = max(_FEW, 2 * int(inside.sum()))
+        most = max(_USE.most_joining, 2 * int(inside.sum()))
         if wanted.size > most:
             wanted = wanted[np.argpartition(-excess[wanted] / self.l1[wanted], most)[:most]]
         return np.concatenate([np.sort(np.concatenate([np.flatnonzero(inside), wanted])), [self.v.size - 1]])
 
     def hessian(self, chosen: NDArray[np.intp], ridge: Array) -> Array:
-        """Return the second derivatives of the rounded risk in some coordinates, and a ridge."""
+        """Return the second derivatives of the smoothed risk in some coordinates, and a ridge."""
         features = chosen[:-1]
         rows = np.flatnonzero(self.curvature)
-        enough = max(_ROWS, _ROWS_PER_COEFFICIENT * chosen.size, self.hessian_work // chosen.size**2)
+        enough = max(
+            _USE.hessian_rows, _USE.hessian_rows_per_coefficient * chosen.size, self.hessian_work // chosen.size**2
+        )
         every = max(1, rows.size // enough)
         rows = rows[::every]
         Z = np.ones((rows.size, chosen.size))
@@ -269,36 +324,40 @@ class Run:
         there = self.v.copy()
         ridge = self.q[chosen] + self.damping * self.prices.sum() / self.width
         if self.columns is None:
-            there[chosen] = minimise_quadratic(self.hessian(chosen, ridge), *model, _ACCURACY, _SWEEPS)
+            there[chosen] = minimise_quadratic(self.hessian(chosen, ridge), *model, _USE.accuracy, _USE.sweeps)
         else:
             Z = (self.columns.data, self.columns.indices, self.columns.indptr, chosen[:-1])
             scale = 1.0 / self.scaling.scale[chosen[:-1]]
-            there[chosen] = minimise_columns(*Z, scale, self.curvature, *model, ridge, _ACCURACY, _COLUMN_SWEEPS)
+            there[chosen] = minimise_columns(
+                *Z, scale, self.curvature, *model, ridge, _USE.accuracy, _USE.column_sweeps
+            )
         margins = self.margins_at(there)
         tau = self.search(there, margins)
-        self.damping = float(np.clip(self.damping * (0.3 if tau == 1.0 else 1.0 if tau > 0.3 else 10.0), *_DAMPING))
-        self.reach = float(np.clip(self.reach * (0.8 if tau == 1.0 else 1.0 if tau > 0.6 else 1.5), *_REACH))
+        self.damping = float(np.clip(self.damping * (0.3 if tau == 1.0 else 1.0 if tau > 0.3 else 10.0), *_USE.damping))
+        self.reach = float(np.clip(self.reach * (0.8 if tau == 1.0 else 1.0 if tau > 0.6 else 1.5), *_USE.reach))
         if tau == 0.0:
-            return self.damping < _DAMPING[1]
+            return self.damping < _USE.damping[1]
         if tau < 1.0:
             there, margins = self.v + tau * (there - self.v), self.margins + tau * (margins - self.margins)
         # A step that promised much is not the last; it tells what the next one needs, and not the bound.
-        is_last = self.promise <= _FAR * self.tol or chosen.size > _SOME * self.v.size or self.columns is not None
+        is_last = (
+            self.promise <= _USE.far * self.tol or chosen.size > _USE.partial * self.v.size or self.columns is not None
+        )
         self.v = there
-        self.take(self.look(margins, None if is_last else chosen), is_last)
+        self.take(self.evaluate(margins, None if is_last else chosen), is_last)
         self.judge()
         return True
 
     def search(self, there: Array, margins: Array) -> float:
-        """Return a step length in [0, 1] at which the rounded objective is nearly least on the line."""
+        """Return a step length in [0, 1] at which the smoothed objective is nearly least on the line."""
         step = there - self.v
         used = np.flatnonzero(step)
 
         def slope(tau: float) -> float:
             at = self.v + tau * step
-            kink = self.l1[used] * np.where(at != 0, np.sign(at), np.sign(step))[used]
-            smooth = slope_along(self.margins, margins, tau, self.prices, self.centres, self.knots, self.width)
-            return smooth + float(kink @ step[used]) + float((self.q * at + self.far_slope) @ step)
+            l1_slope = self.l1[used] * np.where(at != 0, np.sign(at), np.sign(step))[used]
+            smooth = slope_along(self.margins, margins, tau, self.prices, self.centres, self.breakpoints, self.width)
+            return smooth + float(l1_slope @ step[used]) + float((self.q * at + self.far_slope) @ step)
 
         first = slope(0.0)
         self.promise = -first

@@ -1,28 +1,28 @@
-"""Newton's method on rounded hinges: two-class linear machines with an l1 part and many samples, dense or sparse.
+"""Newton's method on smoothed hinges: two-class linear problems with an l1 part and many samples, dense or sparse.
 
-    minimise  P(v) + sum_ik price_ik h(t_k - u_i(v)),      h a hinge rounded off over a width in the margin
+    minimise  P(v) + sum_ik price_ik h(t_k - u_i(v)),      h a hinge smoothed over a width in the margin
 
-The rounded risk is piecewise quadratic, and its slope is a multiplier of the risk itself, so every look at the data
+The smoothed risk is piecewise quadratic, and its slope is a multiplier of the risk itself, so every pass over the data
 gives an objective and a dual bound. Their gap is what rounding costs, plus what is missing to stationarity. Where many
-samples stand against each coefficient, rounding costs about (density of the margins at a kink) * width^2 / 24, and the
-width shrinks until that is within the tolerance; where they are few, the present multipliers become the centres of the
-next rounding (the proximal point method in the dual: Rockafellar, Augmented Lagrangians and Applications of the
+samples stand against each coefficient, rounding costs about (density of the margins at a breakpoint) * width^2 / 24,
+and the width shrinks until that is within the tolerance; where they are few, the present multipliers become the centres
+of the next rounding (the proximal point method in the dual: Rockafellar, Augmented Lagrangians and Applications of the
 Proximal Point Algorithm in Convex Programming, 1976), and the cost falls without much less width.
 
 A Newton step minimises the quadratic model plus the l1 norm by coordinate descent over a working set of features: those
 that are not zero and those whose slope is near or above its l1 weight. On dense data the Hessian comes from the samples
-near a kink, or enough of them; on sparse data it is never formed. Margins are known along a line, so the search on it
-does not touch the data. With many features the bound would wait for the slope of the last one to settle, so multipliers
-are first made feasible by projections.
+near a breakpoint, or enough of them; on sparse data it is never formed. Margins are known along a line, so the search
+on it does not touch the data. With many features the bound would wait for the slope of the last one to settle, so
+multipliers are first made feasible by projections.
 
-A step costs one pass over the data and (samples near a kink) (working set)^2, or a few sweeps over the working set's
-entries. A result carries all that is known at its point, for unit C: the next solve on these samples starts there,
-without a look. Certifies the convex duality gap.
+A step costs one pass over the data and (samples near a breakpoint) (working set)^2, or a few sweeps over the working
+set's entries. A result carries all that is known at its point, for unit C: the next solve on these samples starts
+there, without a pass over the data. Certifies the convex duality gap.
 
-A path of dense problems is solved ahead of its certificates. Between its kinks it is nearly linear in 1/C, so the next
-point is expected where the last two lead, and one or two steps correct it. They look only at the samples that may come
-near a kink on the way; if others did, the points are solved again on more of them. All objectives and bounds are then
-computed together, from products of matrices, and a point whose gap is too large is solved once more by itself.
+A path of dense problems is solved ahead of its certificates. Between its breakpoints it is nearly linear in 1/C, so the
+next point is expected where the last two lead, and one or two steps correct it. They touch only the samples that may
+come near a breakpoint on the way; if others did, the points are solved again on more of them. All objectives and bounds
+are then computed together, from products of matrices, and a point whose gap is too large is solved once more by itself.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from ...core.solving import Answer, Clock, Options, Solve, convex_result, convex
 from ...core.spaces import LinearSpace
 from ..risk import sampled_scaling
 from .hinges_jit import may_come_near
-from .iterate import Run
+from .iterate import Iterate
 
 Array = NDArray[np.float64]
 
@@ -80,33 +80,34 @@ def solve(problem: Problem, options: Options, start: Result | None = None, finis
     """
     TAKES.check(problem)
     clock = Clock(options.time_limit)
-    old = start.extra.get("run") if start is not None else None
-    run = old if old is not None and old.fits(problem) else Run.at(problem, start)
-    before = run.passes
-    status = _iterate(run, problem, options, clock)
-    W, b = run.scaling.coefficients(run.best)
-    R = (problem.C * run.best_alpha * problem.signs)[:, None]
-    extra = {"run": run, "passes": run.passes - before}
+    old = start.extra.get("iterate") if start is not None else None
+    iterate = old if old is not None and old.fits(problem) else Iterate.at(problem, start)
+    before = iterate.passes
+    status = _iterate(iterate, problem, options, clock)
+    W, b = iterate.scaling.coefficients(iterate.best)
+    R = (problem.C * iterate.best_alpha * problem.signs)[:, None]
+    extra = {"iterate": iterate, "passes": iterate.passes - before}
     result = convex_result(problem, W, b, R, options, clock, len(clock.history), status, **extra)
     if finish is not None and result.status in (Status.STALLED, Status.ITERATION_LIMIT):
         return finish(problem, replace(options, time_limit=clock.left), result)
     return result
 
 
-def _iterate(run: Run, problem: Problem, options: Options, clock: Clock) -> Status | None:
+def _iterate(iterate: Iterate, problem: Problem, options: Options, clock: Clock) -> Status | None:
     """Step and sharpen until the gap is within the tolerance; return why it ended early, None if it did not."""
-    run.aim(problem)
+    iterate.aim(problem)
     try:
         for _ in range((options.max_iter or _STEPS) + 1):
-            clock.note(run.objective * problem.C + problem.offset, run.bound * problem.C + problem.offset)
-            run.tol = options.tol * abs(run.objective + problem.offset / problem.C)
-            if run.promise <= min(_SETTLED * run.tol, 0.5 * run.projected) and run.rounding < run.tol:
-                run.project()
-            if run.objective - run.bound <= 0.9 * run.tol:
+            clock.note(iterate.objective * problem.C + problem.offset, iterate.bound * problem.C + problem.offset)
+            iterate.tol = options.tol * abs(iterate.objective + problem.offset / problem.C)
+            is_settled = iterate.promise <= min(_SETTLED * iterate.tol, 0.5 * iterate.projected)
+            if is_settled and iterate.rounding < iterate.tol:
+                iterate.project()
+            if iterate.objective - iterate.bound <= 0.9 * iterate.tol:
                 return None
             if clock.is_over:
                 return Status.TIME_LIMIT
-            if not (run.sharpen(run.patience) or run.step() or run.sharpen(np.inf)):
+            if not (iterate.sharpen(iterate.patience) or iterate.step() or iterate.sharpen(np.inf)):
                 return None
     except KeyboardInterrupt:
         return Status.INTERRUPTED
@@ -123,8 +124,8 @@ def takes_path(problem: Problem) -> bool:
 def solve_path(problems: Sequence[Problem], options: Options, finish: Solve | None = None) -> list[Result]:
     """Solve problems on the same dense samples, each to a relative duality gap of ``options.tol``, in the order given.
 
-    A few of them at a time are solved on the samples that may come near a kink, the others being on a linear piece of
-    the risk; all are certified together, and what fails is solved again by itself.
+    A few of them at a time are solved on the samples that may come near a breakpoint, the others being on a linear
+    piece of the risk; all are certified together, and what fails is solved again by itself.
 
     Parameters
     ----------
@@ -135,14 +136,14 @@ def solve_path(problems: Sequence[Problem], options: Options, finish: Solve | No
     finish : Solve or None
         As for :func:`solve`.
     """
-    run, trail = _sampled_start(problems[0], options)
+    iterate, trail = _sampled_start(problems[0], options)
     answers: list[Answer] = []
     caution = 1.0
     while len(answers) < len(problems):
-        group, near = _next_group(run, trail, problems[len(answers) :], caution)
-        part, points = run.restricted(problems[0], near), trail.points
-        found = [_answer(run, part, near, trail, problem, options) for problem in group]
-        if run.absorb(part, near):
+        group, near = _next_group(iterate, trail, problems[len(answers) :], caution)
+        part, points = iterate.restricted(problems[0], near), trail.points
+        found = [_answer(iterate, part, near, trail, problem, options) for problem in group]
+        if iterate.absorb(part, near):
             answers += found
             caution = max(0.5 * caution, 1.0)
         else:
@@ -158,7 +159,7 @@ def solve_path(problems: Sequence[Problem], options: Options, finish: Solve | No
 
 
 class _Trail:
-    """The last two points of a path, and where they lead: between its kinks a path is nearly linear in 1/C."""
+    """The last two points of a path, and where they lead: between its breakpoints a path is nearly linear in 1/C."""
 
     def __init__(self, constant: Array, threshold: float) -> None:
         self.points = [(1.0 / threshold, constant)]
@@ -187,48 +188,50 @@ class _Trail:
 
 
 def _next_group(
-    run: Run, trail: _Trail, problems: Sequence[Problem], caution: float
+    iterate: Iterate, trail: _Trail, problems: Sequence[Problem], caution: float
 ) -> tuple[Sequence[Problem], NDArray[np.intp]]:
-    """Return the next problems to solve together, and the samples that may come near a kink meanwhile."""
-    near = np.empty(run.signs.size, dtype=bool)
+    """Return the next problems to solve together, and the samples that may come near a breakpoint meanwhile."""
+    near = np.empty(iterate.signs.size, dtype=bool)
     for ahead in _AHEAD:
         group = problems[:ahead]
-        expected, further = run.margins_at(trail.ahead(group[-1].C)), caution * trail.haste(group[-1].C)
-        slack = caution * _WIDTHS * run.width
-        may_come_near(run.margins, expected, further, _SIDEWAYS, slack, run.knots, near)
+        expected, further = iterate.margins_at(trail.ahead(group[-1].C)), caution * trail.haste(group[-1].C)
+        slack = caution * _WIDTHS * iterate.width
+        may_come_near(iterate.margins, expected, further, _SIDEWAYS, slack, iterate.breakpoints, near)
         if np.count_nonzero(near) <= _MANY * near.size:
             break
     return group, np.flatnonzero(near)
 
 
-def _answer(run: Run, part: Run, near: NDArray[np.intp], trail: _Trail, problem: Problem, options: Options) -> Answer:
+def _answer(
+    iterate: Iterate, part: Iterate, near: NDArray[np.intp], trail: _Trail, problem: Problem, options: Options
+) -> Answer:
     clock, before = Clock(options.time_limit), part.passes
     there = trail.ahead(problem.C)
     if not np.array_equal(there, part.v):
         part.move(there)
     status = _iterate(part, problem, options, clock)
     trail.add(part.v, problem.C)
-    alpha = run.alpha * problem.signs
+    alpha = iterate.alpha * problem.signs
     alpha[near] = part.best_alpha * part.signs
     alpha *= problem.C
-    W, b = run.scaling.coefficients(part.best)
+    W, b = iterate.scaling.coefficients(part.best)
     extra = {"passes": (part.passes - before) * near.size / problem.n}
     return Answer(W, b, alpha[:, None], clock, len(clock.history), status, extra)
 
 
-def _sampled_start(problem: Problem, options: Options) -> tuple[Run, _Trail]:
-    """Return a run at the solution on some of the samples, and the trail there from the best constant."""
+def _sampled_start(problem: Problem, options: Options) -> tuple[Iterate, _Trail]:
+    """Return an iterate at the solution on some of the samples, and the trail there from the best constant."""
     scaling = sampled_scaling(problem)
     size = max(problem.n // _SAMPLE, _SAMPLES_PER_COEFFICIENT * scaling.scale.size)
     rows = np.unique(np.random.default_rng(options.random_state).integers(0, problem.n, size))
     few = problem.subset(rows)
     few = replace(few, C=problem.C * problem.weights.sum() / few.weights.sum())
-    part = Run.at(few, None, scaling)
+    part = Iterate.at(few, None, scaling)
     part.aim(few)
     trail = _Trail(part.v, problem.C * part.threshold)
     _iterate(part, few, replace(options, tol=max(_SAMPLE_TOL, options.tol)), Clock(options.time_limit))
     trail.add(part.v, problem.C)
-    run = Run(problem, scaling)
-    run.width = part.width
-    run.move(part.v)
-    return run, trail
+    iterate = Iterate(problem, scaling)
+    iterate.width = part.width
+    iterate.move(part.v)
+    return iterate, trail
