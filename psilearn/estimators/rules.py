@@ -107,7 +107,7 @@ class LPBoostClassifier(RuleBooster):
         checks.tolerance(self.tol)
         if isinstance(self.nu, str) and self.nu == "auto":
             return
-        if not isinstance(self.nu, Real) or not 0 < self.nu <= 1:
+        if not isinstance(self.nu, Real) or not 0 < float(self.nu) <= 1:
             raise ValueError(
                 f"nu must lie in (0, 1] or be 'auto', got {self.nu!r}: it is the largest share of the observations "
                 f"that may have less than the margin."
@@ -226,7 +226,7 @@ class L0BoostClassifier(RuleBooster):
         checks.count("max_iter", self.max_iter, 1)
         checks.tolerance(self.tol)
         is_auto = isinstance(self.rho, str) and self.rho == "auto"
-        if not is_auto and not (isinstance(self.rho, Real) and 0 < self.rho <= 1):
+        if not is_auto and not (isinstance(self.rho, Real) and 0 < float(self.rho) <= 1):
             raise ValueError(f"rho must lie in (0, 1] or be 'auto' (20 / M), got {self.rho!r}.")
         if not callable(self.costs) and not isinstance(self.costs, Real) and self.costs != "mdl":
             raise ValueError(f"costs must be 'mdl', a number or a callable, got {self.costs!r}.")

@@ -15,7 +15,7 @@ def seconds(time_limit: Any) -> float:
     """The time limit in seconds, inf for None."""
     if time_limit is None:
         return math.inf
-    if not isinstance(time_limit, Real) or not time_limit >= 0:
+    if not isinstance(time_limit, Real) or not float(time_limit) >= 0:
         raise ValueError(f"time_limit must be None or a number of seconds that is not negative, got {time_limit!r}.")
     return float(time_limit)
 
@@ -30,7 +30,7 @@ def count(name: str, value: Any, least: int) -> int:
 
 def tolerance(value: Any) -> float:
     """A finite tolerance that is not negative."""
-    if not isinstance(value, Real) or not 0 <= value < math.inf:
+    if not isinstance(value, Real) or not 0 <= float(value) < math.inf:
         raise ValueError(f"tol must be a number that is not negative, such as 1e-6, got {value!r}.")
     return float(value)
 

@@ -47,7 +47,8 @@ def best_nu(
     mistakes = np.zeros(len(NUS))
     for train, test in StratifiedKFold(folds, shuffle=True, random_state=seed).split(data.X, data.y):
         part, rest = data.subset(train), data.subset(test)
-        oracle, start = oracle_of(part), []
+        oracle = oracle_of(part)
+        start: list[Column] = []
         for k, nu in enumerate(NUS):
             result = lpboost.solve(part, oracle, nu, tol=tol, time_limit=max(0.0, clock.left), start=start)
             mistakes[k] += held_out_mistakes(result.columns, result.weights, rest, part.majority)
