@@ -61,8 +61,10 @@ class PairwiseSums:
             return {1: 0.0, -1: 0.0}
         lost = self.over_pairs(ends)
         m = self.points.shape[0]
-        gained = np.bincount(ends.positive, ends.value, minlength=m)
-        out: dict[int, Array | float] = {1: self.over_points(gained) - lost, -1: 0.0}
+        gained = [
+            np.bincount(end, ends.value, minlength=m).astype(np.float64) for end in (ends.positive, ends.negative)
+        ]
+        out: dict[int, Array | float] = {1: self.over_points(gained[0]) - lost, -1: 0.0}
         if symmetric:
-            out[-1] = self.over_points(np.bincount(ends.negative, ends.value, minlength=m)) - lost
+            out[-1] = self.over_points(gained[1]) - lost
         return out

@@ -236,7 +236,7 @@ def _value_all(
     """Value every monomial of order at most 2; of equal values within a sign the first, which is the shortest."""
     K = costs.size - 1
     sums = PairwiseSums(data._points, max(K, 1))
-    net = np.bincount(data.point, data.y * weight, minlength=data.n_points)
+    net = np.bincount(data.point, data.y * weight, minlength=data.n_points).astype(np.float64)
     of_points = sums.over_points(net) if net.any() else 0.0
     rewards = data.rewards(pairs, sums)
     first, second = data.admitted(shortest) if K == 2 else (np.empty(0, np.intp),) * 2
