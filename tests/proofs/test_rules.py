@@ -21,6 +21,8 @@ def made(tmp_path_factory):
         "k-l1": CONVEX[11],
         "rbf": CONVEX[8],
         "psi": TRUNCATED[0],
+        "psi-l1": TRUNCATED[1],
+        "psi-rbf": TRUNCATED[2],
     }
     proofs = {}
     for name, (estimator, data) in cases.items():
