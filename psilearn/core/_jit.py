@@ -49,10 +49,15 @@ else:
 
 
 def _stamped(function: Any) -> Any:
-    """Make numba compile a cached function again when any file that was compiled into it has changed."""
+    """Keep a compiled function under a name that changes with every file compiled into it.
+
+    numba compares only the function's own file. What was compiled from other files is never looked at again.
+    """
+    digest = stamp(Path(function.py_func.__code__.co_filename))
     try:
-        file = function._cache._cache_file
-        file._source_stamp = (file._source_stamp, stamp(Path(function.py_func.__code__.co_filename)))
+        store, file = function._cache, function._cache._cache_file
+        name = f"{store._impl.filename_base}-{digest[:16]}"
+        store._cache_file = type(file)(store._cache_path, name, file._source_stamp)
     except AttributeError:  # another version of numba: without a stamp, a stale function could be used
         return _njit(**{**function.targetoptions, "cache": False})(function.py_func)
     return function

@@ -195,7 +195,7 @@ class Replay:
     def _promising(self, node: Node) -> list[int]:
         """Return the samples to try: those with the largest product of guessed rises of the two cases."""
         model, u = self.model, node.margins
-        inside = np.maximum(model.knots - np.maximum(u, model.t)[:, None], 0.0) @ model.slopes
+        inside = np.maximum(model.breakpoints - np.maximum(u, model.t)[:, None], 0.0) @ model.slopes
         out_rise = np.maximum(model.cost * model.cap - node.paid, 0.0)
         in_rise = np.maximum(model.cost * inside - node.paid, 0.0) + 0.5 * np.maximum(model.t - u, 0.0) ** 2
         loss = np.where(u >= model.t, np.minimum(inside, model.cap), model.cap)
