@@ -188,7 +188,7 @@ class Coordinates:
     def _drop(self, distance: Array, cost: Array, upper: float) -> float:
         """max_j ||w_y - w_r|| distance_(j+1), given that P(W) <= upper - cap * (costs of the j nearest)."""
         radius = self.problem.norm_bound(upper) * self._factor
-        return score_drop(distance, cost, self.problem.loss.cap, upper, radius, self.problem.penalty.l2 > 0)
+        return float(score_drop(distance, cost, self.problem.loss.cap, upper, radius, self.problem.penalty.l2 > 0))
 
     def _can_lose(self, cost: Array, upper: float) -> bool:
         return float(cost.sum()) * self.problem.loss.cap <= upper * (1 + 1e-9)
