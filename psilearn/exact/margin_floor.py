@@ -23,14 +23,14 @@ _ROUNDING = 1e-9
 
 def score_drop(
     distance: Array, cost: Array, cap: float, upper: float, radius: float, is_quadratic: bool
-) -> float:  # fmt: skip
+) -> Array:  # fmt: skip
     """Return max_j radius(left_j) distance_(j+1), an upper bound on a difference of scores; 0 without samples.
 
     Parameters
     ----------
     distance, cost : ndarray
-        Distances of the samples of one class, in the norm dual to that of w, and their costs. Not all of them may be at
-        the cap: the caller has to know why.
+        Distances of the samples of one class from one place or (in rows) from several, in the norm dual to that of w,
+        and their costs. Not all of them may be at the cap: the caller has to know why.
     cap : float
         Loss of a sample at the cap.
     upper : float
@@ -40,11 +40,12 @@ def score_drop(
     is_quadratic : bool
         Whether P grows with the square of the norm, or with the norm itself.
     """
-    if distance.size == 0:
-        return 0.0
-    order = np.argsort(distance, kind="stable")
-    spent = np.append(0.0, np.cumsum(cost[order])[:-1]) * cap
+    if distance.shape[-1] == 0:
+        return np.zeros(distance.shape[:-1])
+    order = np.argsort(distance, axis=-1, kind="stable")
+    spent = np.zeros_like(distance)
+    spent[..., 1:] = np.cumsum(cost[order], axis=-1)[..., :-1] * cap
     left = 1.0 - spent / (upper * (1.0 + _ROUNDING) + 1e-300)
     share = np.sqrt(np.maximum(left, 0.0)) if is_quadratic else left
-    reach = np.where(left >= 0.0, share * distance[order], 0.0)
-    return float(reach.max()) * radius * (1.0 + _ROUNDING)
+    reach = np.where(left >= 0.0, share * np.take_along_axis(distance, order, -1), 0.0)
+    return reach.max(axis=-1) * radius * (1.0 + _ROUNDING)

@@ -75,13 +75,10 @@ def margin_bounds(model: Model, upper: float) -> tuple[Array, Array]:
     n, is_quadratic = model.y.size, model.norm == 2
     radius = math.sqrt(2.0 * upper) if is_quadratic else upper
     low, high = np.full(n, -np.inf), np.full(n, np.inf)
-    for i in range(n):
-        own = model.y == model.y[i]
-        drops = [
-            score_drop(model.dist[i, rows], model.cost[rows], model.cap, upper, radius, is_quadratic)
-            for rows in (own, ~own)
-        ]
-        low[i] = model.t - drops[0]
-        if not own.all():
-            high[i] = drops[1] - model.t
+    for label in (-1.0, 1.0):
+        own = model.y == label
+        drop = score_drop(model.dist[:, own], model.cost[own], model.cap, upper, radius, is_quadratic)
+        low[own] = model.t - drop[own]
+        if own.any():
+            high[~own] = drop[~own] - model.t
     return low, high
