@@ -29,8 +29,8 @@ from .encode import classes_of
 
 #: Scores closer to zero than this are ties and go to the larger class.
 TIE = 1e-12
-#: Cut points per feature with ``binarizer="auto"``: more of them did not lower the held-out error on eleven data sets
-#: (64 against 32 against 16: within 0.4 points), and pricing takes the longer.
+#: Cut points per feature with ``binarizer="auto"``: with 16, 32 or 64 at quantiles LP-Boost's mean held-out error
+#: on seven data sets differed by less than half a point, and pricing takes the longer, the more there are.
 MAX_CUTS = 32
 
 

@@ -46,7 +46,7 @@ class Settings:
         Solves after which what has had no effect is dropped from the master.
     path_work, path_work_per_node : float
         Pivots times rows after which masters are given up for the central path, and how much more it takes for each
-        node of a round of pricing, because the path prices some hundred times. Tuned on the Cleveland heart data.
+        node of a round of pricing, because the path prices some hundred times.
     max_pairs : int
         Above so many pairs (2 million doubles) they are never all computed at once, and the path is not followed.
     """
