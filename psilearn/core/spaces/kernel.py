@@ -80,7 +80,7 @@ class KernelSpace:
         return total, error + (gamma(chunk_roundings(self.n) + 8) + self.entry_error) * reach + underflow
 
     def sharp_quadratic(self, D: NDArray[np.float64]) -> tuple[float, float]:
-        """Do what :meth:`quadratic` does with an error of some 2^-64 (sum_i |d_i| s_i)^2."""
+        """Do what :meth:`quadratic` does with an error of some 2^-85 (sum_i |d_i| s_i)^2."""
         used = np.flatnonzero(D.any(axis=1))
         found = sharp_product(D[used], self.K, used, self.row_reach**2 * (1.0 + 4.0 * UNIT))
         if found is None:

@@ -117,7 +117,7 @@ class LinearSpace:
         return V, gamma(chunk_roundings(self.n) + 8) * (1.0 + 2.0 * gamma(self.n + 8)) * reach + self.n * TINY
 
     def sharp_sums(self, D: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Do what :meth:`balanced_sums` does with a radius of 2^-64 sum_i |D_ij| max_i |x_il| and V's own rounding."""
+        """Do what :meth:`balanced_sums` does with a radius of 2^-85 sum_i |D_ij| max_i |x_il| and V's own rounding."""
         found = sharp_product(D, self.X, None, self.column_peaks)
         if found is None:
             return self.balanced_sums(D)
