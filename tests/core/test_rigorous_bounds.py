@@ -10,11 +10,7 @@ import scipy.sparse as sp
 
 from psilearn import RejectClassifier, SVMClassifier
 from psilearn.convex import newton
-<<<<<<< tests/core/test_rigorous_bounds.py
-=======
-from psilearn.core import solving as base
 from psilearn.core.correction import approximate_inverse, proved_sizes
->>>>>>> /tmp/tmppa8pqzm7/t
 from psilearn.core.duality import balanced_k_class, balanced_two_class
 from psilearn.core.losses import ConvexHinges, Hinge, RejectHinge, TruncatedHinge
 from psilearn.core.penalties import Penalty
