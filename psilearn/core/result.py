@@ -193,9 +193,10 @@ class Certificate:
 
     def _proved_bound(self, problem: Problem) -> float:
         """Return the best lower bound on the optimum that can be proved here and now."""
-        if problem.tilt is not None or not _is_psd(problem):
+        if not _is_psd(problem):
             return -math.inf
-        bounds = [problem.offset]
+        # Penalty and loss are not negative; a tilt may be.
+        bounds = [problem.offset if problem.tilt is None else -math.inf]
         if problem.is_convex and _fits(self.evidence, problem):
             bounds.append(problem.dual_bound(self.evidence))
         if self.proof is not None:

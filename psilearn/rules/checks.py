@@ -15,8 +15,8 @@ def seconds(time_limit: Any) -> float:
     """The time limit in seconds, inf for None."""
     if time_limit is None:
         return math.inf
-    if not isinstance(time_limit, Real) or not float(time_limit) >= 0:
-        raise ValueError(f"time_limit must be None or a number of seconds that is not negative, got {time_limit!r}.")
+    if not isinstance(time_limit, Real) or not float(time_limit) > 0:
+        raise ValueError(f"time_limit must be a positive number of seconds or None, got {time_limit!r}.")
     return float(time_limit)
 
 

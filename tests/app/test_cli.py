@@ -311,9 +311,9 @@ def test_interrupted_predict_leaves_no_file(psilearn, csv, tmp_path, how):
 
 
 def test_interrupted_fit_does_not_let_the_comparison_go_on(psilearn, csv, tmp_path, monkeypatch):
-    def fit(self, problem):
+    def fit(self, *arguments):
         STOPPED.append(signal.SIGINT)  # the solver takes the signal for the end of its fit
-        return solve(self, problem)
+        return solve(self, *arguments)
 
     solve = SVMClassifier._solve
     monkeypatch.setattr(SVMClassifier, "_solve", fit)

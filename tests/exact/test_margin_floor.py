@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from psilearn.core.losses import HardMargin, Psi, TruncatedHinge
-from psilearn.exact.k_class.coordinates import Coordinates
 from psilearn.exact.margin_floor import score_drop
 from psilearn.exact.two_class.incumbent import given_incumbent
 from psilearn.exact.two_class.incumbent_jit import true_value
@@ -48,18 +47,6 @@ def test_no_better_solution_breaks_the_bounds(loss, norm):
             )
     assert seen > 100
     assert closest < 0.5  # the bounds are not so wide that the test could not fail
-
-
-@pytest.mark.parametrize("loss", LOSSES, ids=str)
-def test_two_classes_have_the_floor_of_the_k_class_coordinates(loss):
-    for seed in range(5):
-        problem = two_class_problem([seed, 3], 15, 3, loss)
-        reduction = reduce(problem)
-        model = make_model(reduction, loss)
-        value = float(given_incumbent(model, [])[0].value[0]) * 0.9
-        low, _ = margin_bounds(model, value)
-        theirs = Coordinates.of(problem).margin_floor(reduction.unit * value)
-        np.testing.assert_allclose(low[reduction.group], theirs, rtol=1e-6, atol=1e-6)
 
 
 def test_the_nearest_samples_pay_first():
