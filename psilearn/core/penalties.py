@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from .rounding import UNIT, total_above
+from .bounds.rounding import UNIT, total_above
 
 
 @dataclass(frozen=True, eq=False)

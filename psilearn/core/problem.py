@@ -21,7 +21,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .correction import (
+from .bounds.correction import (
     Moves,
     approximate_inverse,
     chosen_moves,
@@ -35,10 +35,10 @@ from .correction import (
     two_class_moves,
     without_dust,
 )
-from .duality import balanced_k_class, balanced_two_class, gain_below, l1_shrinkage
+from .bounds.duality import balanced_k_class, balanced_two_class, gain_below, l1_shrinkage
+from .bounds.rounding import UNIT, difference_below, gamma, product_below, total_above
 from .losses import Loss
 from .penalties import Penalty
-from .rounding import UNIT, difference_below, gamma, product_below, total_above
 from .spaces import KernelSpace, LinearSpace, Space
 
 #: Part of a bound that the allowance for rounding may cost before sums are taken anew with more digits. It decides how
@@ -210,8 +210,8 @@ class Problem:
         infeasible R is first repaired, so the bound holds whatever comes in; a bad R only makes it weak.
 
         The bound is one of the problem with the stored numbers, in real arithmetic: the repair is exact
-        (:mod:`psilearn.core.duality`), and gain and conjugate are rounded to the safe side
-        (:mod:`psilearn.core.rounding`).
+        (:mod:`psilearn.core.bounds.duality`), and gain and conjugate are rounded to the safe side
+        (:mod:`psilearn.core.bounds.rounding`).
         """
         proof = self.proof(R)
         return -np.inf if proof is None else proof.bound
@@ -288,8 +288,8 @@ class Problem:
     def _proof_with_equations(self, D: NDArray[np.float64], met: NDArray[np.bool_]) -> Proof | None:
         """Return what D proves after a correction for which sum_i D_i x_i = 0 in the entries ``met``, exactly.
 
-        Entries of l1 weight zero need that (:mod:`psilearn.core.correction`). Where no correction is found, D = 0 is
-        left.
+        Entries of l1 weight zero need that (:mod:`psilearn.core.bounds.correction`). Where no correction is found, D = 0
+        is left.
         """
         assert isinstance(self.space, LinearSpace)
         D = self._rebalanced(without_dust(D, self.y))

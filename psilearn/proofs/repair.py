@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.duality import l1_shrinkage
+from ..core.bounds.duality import l1_shrinkage
 from .check import Features
 
 Array = NDArray[np.float64]

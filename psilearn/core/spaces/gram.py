@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from ..rounding import gamma
+from ..bounds.rounding import gamma
 from .kernel import KernelSpace
 
 Samples = Any  # ndarray or CSR matrix

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cholesky
 
-from ..rounding import TINY, UNIT, chunk_roundings, chunk_rows, gamma, product_error, total_of
+from ..bounds.rounding import TINY, UNIT, chunk_roundings, chunk_rows, gamma, product_error, total_of
 from .sharp import sharp_product
 
 _CHUNK = 1 << 22  # entries of a float32 Gram matrix promoted to float64 at a time
@@ -69,7 +69,7 @@ class KernelSpace:
         """Return Q near sum_j d_j' K d_j over the columns d_j of D, and a bound on its error.
 
         |K_il| is at most the largest entry of row i and of row l, hence at most the root of their product s_i^2 s_l^2,
-        and the sums, taken by chunks of rows, err by gamma (sum_i |d_i| s_i)^2 (:mod:`psilearn.core.rounding`).
+        and the sums, taken by chunks of rows, err by gamma (sum_i |d_i| s_i)^2 (:mod:`psilearn.core.bounds.rounding`).
         """
         V = np.ascontiguousarray(D.T)
         used = np.flatnonzero(V.any(axis=0))

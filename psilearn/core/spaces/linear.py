@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from ..rounding import TINY, UNIT, chunk_roundings, chunk_rows, gamma
+from ..bounds.rounding import TINY, UNIT, chunk_roundings, chunk_rows, gamma
 from .sharp import sharp_product
 
 _CHUNK = 1 << 22  # entries of float32 data promoted to float64 at a time
@@ -91,7 +91,7 @@ class LinearSpace:
 
         The columns of D must add up to zero exactly. Then sum_i D_ij x_i = sum_i D_ij (x_i - c) for every c, and no
         centre is added back. A rounded sum of n terms errs by gamma_n sum_i |D_ij| |x_il|
-        (:mod:`psilearn.core.rounding`).
+        (:mod:`psilearn.core.bounds.rounding`).
         Dense rows are added by chunks, with about 2 sqrt(n) roundings on the way of a term; sum_i |D_ij| |x_il| is
         bounded by the norms of column j and column l, or the sum of the one and the largest of the other. The sum over
         a sparse column is bounded as it is.

@@ -13,7 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from ..rounding import UNIT, gamma, sum_error
+from ..bounds.rounding import UNIT, gamma, sum_error
 
 Array = NDArray[np.float64]
 
@@ -48,7 +48,7 @@ def sharp_product(
     Parameters
     ----------
     D : ndarray of shape (n, m)
-        On the grid of :mod:`psilearn.core.duality`: three slices hold it exactly.
+        On the grid of :mod:`psilearn.core.bounds.duality`: three slices hold it exactly.
     X : ndarray or CSR matrix
         Its rows are x_i, or those of them that ``rows`` names in the order of D.
     peaks : ndarray of shape (p,)

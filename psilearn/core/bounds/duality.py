@@ -6,7 +6,7 @@ takes exactly. The intercepts are free, so the columns of D must add up to zero;
 and is met exactly, not up to rounding. Putting a multiplier on the grid moves it by a rounding error of the largest
 one, and always inside its limits.
 
-Arrays in, arrays out; :meth:`.problem.Problem.dual_bound` states the dual these functions serve.
+Arrays in, arrays out; :meth:`psilearn.core.problem.Problem.dual_bound` states the dual these functions serve.
 """
 
 from __future__ import annotations
