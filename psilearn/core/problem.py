@@ -288,8 +288,8 @@ class Problem:
     def _proof_with_equations(self, D: NDArray[np.float64], met: NDArray[np.bool_]) -> Proof | None:
         """Return what D proves after a correction for which sum_i D_i x_i = 0 in the entries ``met``, exactly.
 
-        Entries of l1 weight zero need that (:mod:`psilearn.core.bounds.correction`). Where no correction is found, D = 0
-        is left.
+        Entries of l1 weight zero need that (:mod:`psilearn.core.bounds.correction`). Where no correction is found, D is
+        0.
         """
         assert isinstance(self.space, LinearSpace)
         D = self._rebalanced(without_dust(D, self.y))
