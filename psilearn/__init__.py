@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from .app.audit import find_label_issues
     from .app.persist import load, save
     from .estimators.rules import L0BoostClassifier, LPBoostClassifier, SlipperClassifier
+    from .proofs.write import check, prove
     from .rules.binarize import LogicalBinarizer
     from .rules.rules import best_monomial
 
@@ -26,8 +27,10 @@ _LAZY = {
     "LogicalBinarizer": "rules.binarize",
     "SlipperClassifier": "estimators.rules",
     "best_monomial": "rules.rules",
+    "check": "proofs.write",
     "find_label_issues": "app.audit",
     "load": "app.persist",
+    "prove": "proofs.write",
     "save": "app.persist",
 }
 _LAZY_MODULES = {
@@ -56,8 +59,10 @@ __all__ = [
     "TruncatedReject",
     "__version__",
     "best_monomial",
+    "check",
     "find_label_issues",
     "load",
+    "prove",
     "regularization_path",
     "save",
     "truncation_path",

@@ -1,0 +1,769 @@
+"""Check a proof file in exact rational arithmetic, with Python's standard library alone.
+
+    python check.py FILE DATA.csv [--target NAME] [--weight NAME]
+
+A proof file claims that the least value of one learning problem lies between two numbers,
+
+    bound <= inf F <= objective,      F(W, b) = P(W) + sum_i cost_i l(u_i),
+
+and brings the evidence: coefficients whose value is at most ``objective``, and a tree of weak duality bounds that shows
+F >= ``bound`` everywhere. This file imports nothing but the standard library, so that it can be read and trusted by
+somebody who trusts neither the library nor its authors. ``format.md`` beside it describes the file line by line. Every
+number is a double (a dyadic rational) or an integer times a power of two; nothing here is rounded, but for the Gaussian
+kernel, whose rounding error is part of the bounds.
+
+The problem
+-----------
+* two classes: one function f, margins u_i = y_i f(x_i), y_i = -1 for the first class and +1 for the second;
+* k > 2 classes: f_1..f_k with sum_j f_j = 0, margins u_i = min over j != y_i of f_{y_i}(x_i) - f_j(x_i);
+* f_j(x) = <w_j, x> + b_j, intercepts not penalised, P(W) = l2/2 sum_j ||w_j||^2 + sum_jf l1_jf |w_jf|;
+* or, with a kernel, f_j(x) = sum_i v_ji K(x_i, x) + b_j and P = l2/2 sum_j v_j' K v_j;
+* l(u) = min(cap, g(u)) if u >= t and cap if u < t, with g(u) = sum_k c_k (t_k - u)_+; no cap means l = g. Slopes c_k
+  and caps may depend on the class; cost_i = C * weight_i * (weight of the class of i).
+
+How the bound is proved
+-----------------------
+Suppose some (W, b) had F(W, b) < bound. A node of the tree knows an interval L_i <= u_i < U_i for every margin (at the
+root -inf and +inf). A *split* replaces a node by two that cover it; *cuts*, *floor* and *ceiling* shrink intervals
+without losing any (W, b) with F < bound; a *leaf* shows F >= bound in its node, a contradiction. When all nodes are
+closed no such (W, b) exists. Each rule is proved in the docstring of the method that checks it.
+"""
+
+import csv
+import decimal
+import gzip
+import hashlib
+import json
+import re
+import sys
+import zlib
+from fractions import Fraction
+
+#: Limits that keep a hostile file from using up memory; honest proofs are far below them.
+MAX_BYTES, MAX_RECORDS, MAX_CHANGES, MAX_BITS, MAX_EXPONENT = 1 << 33, 20_000_000, 2_000_000, 400, 2_400
+LINE_START, LINE_PER_NUMBER = 1 << 16, 512  # bytes of a line: a constant, and per entry of the largest array
+KERNEL_BITS = 100  # Gaussian kernels are enclosed within 2 ** (1 - KERNEL_BITS)
+_HEX = re.compile(r"-?0x[01]\.[0-9a-f]{1,13}p[+-][0-9]{1,4}")
+_INTEGER, _DECIMAL = re.compile(r"[+-]?[0-9]{1,400}"), re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
+
+
+_UNREADABLE = (OSError, EOFError, zlib.error, ValueError, LookupError, RecursionError, csv.Error)
+
+
+class Rejected(Exception):
+    """The file does not prove its claim; the message says why."""
+
+
+def require(condition, message):
+    """Reject unless the condition holds."""
+    if not condition:
+        raise Rejected(message)
+
+
+# -- exact numbers -----------------------------------------------------------------------------------------------------
+
+
+def number(text, least=None):
+    """Return the exact value of a double written as ``float.hex`` writes it."""
+    require(isinstance(text, str) and _HEX.fullmatch(text), f"not a double in hexadecimal: {str(text)[:40]!r}")
+    try:
+        value = Fraction(float.fromhex(text))
+    except OverflowError:
+        raise Rejected(f"a number is too large: {text!r}") from None
+    require(least is None or value >= least, f"a number is too small: {text!r}")
+    return value
+
+
+def integer(value, low=-(1 << MAX_BITS), high=1 << MAX_BITS):
+    """Return an integer of a record after checking its type and range."""
+    require(type(value) is int and low <= value <= high, f"not an integer in range: {str(value)[:40]!r}")
+    return value
+
+
+def array(value, length=None):
+    """Return a list of a record after checking its type and length."""
+    require(isinstance(value, list), "a list is missing")
+    require(length is None or len(value) == length, f"a list of {length} entries is missing")
+    return value
+
+
+def exponent(values):
+    """Return the largest e <= 0 for which every value is an integer times 2^e."""
+    e = 0
+    for value in values:
+        bits = value.denominator.bit_length() - 1
+        require(value.denominator == 1 << bits, "a number is not dyadic")
+        e = min(e, -bits)
+    return e
+
+
+def whole(value, e):
+    """Return value / 2^e, an integer."""
+    return value.numerator << (-e - value.denominator.bit_length() + 1)
+
+
+def power(e):
+    """Return 2^e exactly."""
+    return Fraction(1 << e) if e >= 0 else Fraction(1, 1 << -e)
+
+
+# -- data --------------------------------------------------------------------------------------------------------------
+
+
+def label_text(value):
+    """Return the canonical text of a label: 1, 1.0, True, "1" and "1.0" are the same label."""
+    if isinstance(value, bool):
+        value = int(value)
+    text = value if isinstance(value, str) else repr(value) if isinstance(value, (int, float)) else str(value)
+    if _INTEGER.fullmatch(text):
+        return str(int(text))
+    if _DECIMAL.fullmatch(text):
+        real = float(text)
+        return str(int(real)) if real.is_integer() and abs(real) < 2**53 else repr(real)
+    return text
+
+
+def data_hash(rows, labels, weights):
+    """Return the SHA-256 of the exact data: one line per sample, doubles in hexadecimal, -0.0 written as 0.0."""
+    digest = hashlib.sha256(f"psilearn data 1\n{len(rows)} {len(rows[0]) if rows else 0}\n".encode())
+    for row, label, weight in zip(rows, labels, weights):
+        cells = " ".join((float(x) + 0.0).hex() for x in row)
+        digest.update(f"{json.dumps(label)}\t{(float(weight) + 0.0).hex()}\t{cells}\n".encode())
+    return digest.hexdigest()
+
+
+def read_csv(path, claim, target=None, weight=None):
+    """Return (rows, labels, weights) of a CSV file with a header.
+
+    The label column is ``target``, else the one the claim names, else the last; the features are those the claim
+    names, else all other columns; weights are 1 unless a column is named.
+    """
+    names = claim.get("columns") if isinstance(claim.get("columns"), dict) else {}
+    with open(path, newline="", encoding="utf-8") as file:
+        header, *lines = [line for line in csv.reader(file) if line]
+    place = {name: at for at, name in enumerate(header)}
+    target = target or (names.get("target") if names.get("target") in place else header[-1])
+    weight = weight or (names.get("weight") if names.get("weight") in place else None)
+    features = names.get("features")
+    if not (isinstance(features, list) and all(name in place for name in features)):
+        features = [name for name in header if name not in (target, weight)]
+    require(target in place and (weight is None or weight in place), "a column is missing from the data")
+    rows = [[float(line[place[name]]) for name in features] for line in lines]
+    labels = [line[place[target]] for line in lines]
+    return rows, labels, [1.0 if weight is None else float(line[place[weight]]) for line in lines]
+
+
+# -- the problem -------------------------------------------------------------------------------------------------------
+
+
+class Problem:
+    """The claim's problem on the given data.
+
+    Samples are the given rows of positive weight; rows with equal features and equal labels have equal margins, so they
+    are one sample whose costs are added up (not so for a precomputed kernel). Samples are numbered from 0 in the order
+    of first appearance.
+    """
+
+    def __init__(self, claim, rows, labels, weights):
+        stated = claim["problem"]
+        self.classes = array(stated["classes"])
+        require(all(isinstance(name, str) for name in self.classes), "classes are texts")
+        self.k = len(self.classes)
+        require(self.k >= 2 and len(set(self.classes)) == self.k, "at least two different classes are needed")
+        self.m = 1 if self.k == 2 else self.k
+        self._read_data(claim["data"], stated, rows, [label_text(label) for label in labels], weights)
+        self._read_loss(stated["loss"])
+        factor, C = [number(f, 0) for f in array(stated["class_weight"], self.k)], number(stated["C"], 0)
+        self.cost = [C * w * factor[code] for w, code in zip(self.weight, self.code)]
+        self._read_penalty(stated["penalty"])
+        kernel = stated["kernel"]
+        if kernel["kind"] == "linear":
+            self.space = Linear(self)
+        else:
+            require(self.l2 > 0 and not any(any(row) for row in self.l1), "kernels take an l2 penalty alone")
+            self.space = Gram(self, kernel)
+
+    def _read_data(self, data, stated, rows, labels, weights):
+        self.n, self.d = len(rows), len(rows[0]) if rows else 0
+        self.is_square = self.n == self.d
+        require(self.n > 0 and all(len(row) == self.d for row in rows), "the data are empty or ragged")
+        require(len(labels) == self.n and len(weights) == self.n, "labels or weights are missing")
+        require(all(abs(x) < float("inf") for row in [*rows, weights] for x in row), "the data are not finite")
+        require(data_hash(rows, labels, weights) == data["sha256"], "the data are not those of the proof")
+        require(min(weights) >= 0, "a weight is negative")
+        code = {name: j for j, name in enumerate(self.classes)}
+        require(all(label in code for label in labels), "a label is not among the classes")
+        merges = stated["kernel"]["kind"] != "precomputed"
+        at, self.rows, self.code, self.weight, self.given, self.sample = {}, [], [], [], [], [None] * self.n
+        for i, (row, label, weight) in enumerate(zip(rows, labels, weights)):
+            if weight == 0:
+                continue
+            key = (code[label], *(x + 0.0 for x in row)) if merges else i
+            self.sample[i] = at.setdefault(key, len(self.rows))
+            if self.sample[i] < len(self.rows):
+                self.weight[self.sample[i]] += Fraction(weight)
+                continue
+            self.given.append(i)
+            self.rows.append(row)
+            self.code.append(code[label])
+            self.weight.append(Fraction(weight))
+        self.n = len(self.rows)
+        self.sign = [1 if code else -1 for code in self.code]
+
+    def _read_loss(self, loss):
+        self.hinges = [(number(t), [number(c, 0) for c in array(cs, self.k)]) for t, cs in array(loss["hinges"])]
+        self.tolerance = number(loss["tolerance"], 0)
+        self.is_convex = loss["cap"] is None
+        if self.is_convex:
+            require(loss["t"] is None and self.hinges and self.tolerance == 0, "a convex loss is hinges alone")
+        else:
+            self.t, self.cap = number(loss["t"]), [number(c, 0) for c in array(loss["cap"], self.k)]
+
+    def _read_penalty(self, penalty):
+        self.l2, l1 = number(penalty["l2"], 0), penalty["l1"]
+        rows = array(l1, self.m) if isinstance(l1, list) else [[l1] * self.d] * self.m
+        self.l1 = [[None if x == "inf" else number(x, 0) for x in array(row, self.d)] for row in rows]  # None: w = 0
+
+    def loss(self, u, code):
+        """Return l(u) of a sample of a class; margins that miss t by at most the tolerance count as t."""
+        if self.is_convex:
+            return sum(cs[code] * (t - u) for t, cs in self.hinges if t > u)
+        if u < self.t - self.tolerance:
+            return self.cap[code]
+        u = max(u, self.t)
+        return min(self.cap[code], sum(cs[code] * (t - u) for t, cs in self.hinges if t > u))
+
+    def objective(self, point, unit):
+        """Return F at the stated coefficients exactly (Gaussian kernels: an upper bound, 2^-99 per entry off)."""
+        coef = [[integer(w) for w in array(row, self.space.dim)] for row in array(point["coef"], self.m)]
+        intercept = [integer(b) for b in array(point["intercept"], self.m)]
+        if self.k > 2:
+            sums = [sum(column) for column in zip(*coef)]
+            require(not any(sums) and sum(intercept) == 0, "the functions do not sum to zero")
+        total, blur = self.space.penalty(coef, power(unit)), self.space.blur(coef, power(unit))
+        for i, scores in enumerate(self.space.scores(coef, intercept, power(unit))):
+            own = self.code[i]
+            u = self.sign[i] * scores[0] if self.k == 2 else scores[own] - max(scores[:own] + scores[own + 1 :])
+            total += self.cost[i] * self.loss(u - blur, own)
+        return total
+
+
+class Linear:
+    """f_j(x) = <w_j, x> + b_j; samples are kept as integers times 2^e."""
+
+    def __init__(self, problem):
+        self.problem, self.dim = problem, problem.d
+        ratios = [[x.as_integer_ratio() for x in row] for row in problem.rows]
+        self.e = -max((q.bit_length() - 1 for row in ratios for _, q in row), default=0)
+        self.x = [[p << (-self.e - q.bit_length() + 1) for p, q in row] for row in ratios]
+        self.l1e = exponent([a for row in problem.l1 for a in row if a is not None])
+
+    def blur(self, coef, unit):
+        """Return by how much margins may be smaller than computed: not at all."""
+        return 0
+
+    def scores(self, coef, intercept, unit):
+        """Yield f_1(x_i), .., f_m(x_i) of every sample."""
+        scale = unit * power(self.e)
+        for x in self.x:
+            sums = [sum(w * a for w, a in zip(row, x)) for row in coef]
+            yield [scale * total + unit * b for total, b in zip(sums, intercept)]
+
+    def penalty(self, coef, unit):
+        """Return P(W)."""
+        total = self.problem.l2 / 2 * unit**2 * sum(w * w for row in coef for w in row)
+        for row, weights in zip(coef, self.problem.l1):
+            for w, weight in zip(row, weights):
+                require(w == 0 or weight is not None, "a forbidden coefficient is not zero")
+                total += unit * abs(w) * weight if w else 0
+        return total
+
+    def combine(self, R, V=None):
+        """Return V_j = sum_i R_ij x_i, added to an earlier V if there is one."""
+        V = [[0] * self.dim for _ in R] if V is None else [list(row) for row in V]
+        for row, multipliers in zip(V, R):
+            for i, r in multipliers.items():
+                for f, a in enumerate(self.x[i]):
+                    row[f] += r * a
+        return V
+
+    def conjugate(self, V, unit, shift=None):
+        """Return an upper bound on P*(V) = sup of <V, W> - P(W) over W (k > 2 classes: with rows summing to zero).
+
+        One function: P*(v) = sum_f ((|v_f| - l1_f)_+)^2 / (2 l2), coefficient by coefficient, and for l2 = 0 it is zero
+        if all |v_f| <= l1_f (otherwise infinite, and the evidence is rejected). Several functions: rows of W that sum
+        to zero have <V, W> = sum_j <v_j - nu, w_j> for any vector nu, so P*(V) <= sum_j P_j*(v_j - nu). ``shift`` is
+        nu.
+        """
+        e = min(unit + self.e, self.l1e, 0 if shift is None else shift[0])
+        up, total = unit + self.e - e, 0
+        for j, row in enumerate(V):
+            for f, v in enumerate(row):
+                weight = self.problem.l1[j][f]
+                if weight is None:
+                    continue
+                v = (v << up) - (0 if shift is None else shift[1][f] << (shift[0] - e))
+                excess = abs(v) - (whole(weight, e) if weight else 0)
+                if excess > 0:
+                    require(self.problem.l2 > 0, "multipliers are too large for the l1 penalty")
+                    total += excess * excess
+        return power(2 * e) * total / (2 * self.problem.l2) if total else 0
+
+    def reach(self, i, j, bound, c):
+        """Return whether |<w, x_i - x_j>| <= c for every w with P(w) <= bound (one function, c >= 0).
+
+        l2 > 0: |<w, z>|^2 <= ||w||^2 ||z||^2 and l2/2 ||w||^2 <= P(w), so c^2 >= 2 bound/l2 ||z||^2 suffices. l2 = 0:
+        |<w, z>| <= max_f |z_f| / l1_f * sum_f l1_f |w_f|, so c l1_f >= bound |z_f| for all f suffices.
+        """
+        z = [a - b for a, b in zip(self.x[i], self.x[j])]
+        if self.problem.l2 > 0:
+            return c * c * self.problem.l2 >= 2 * bound * power(2 * self.e) * sum(a * a for a in z)
+        scale = bound * power(self.e)
+        return all(w is None or c * w >= scale * abs(a) for w, a in zip(self.problem.l1[0], z))
+
+
+class Gram:
+    """f_j(x) = sum_i v_ji K(x_i, x) + b_j; entries of the Gram matrix are integers times 2^e, each off by at most err.
+
+    Weak duality needs K to be positive semidefinite. Gaussian kernels are (Bochner), and so are polynomial ones with
+    gamma, coef0 >= 0 (sums and products of kernels are kernels). A given matrix, made symmetric, is tested after the
+    stated ``ridge`` has been added to its diagonal; the claim is then about that matrix.
+    """
+
+    def __init__(self, problem, kernel):
+        self.problem, self.dim, self.err = problem, problem.n, Fraction(0)
+        kind = kernel["kind"]
+        require(kind in ("rbf", "poly", "precomputed"), "unknown kernel")
+        if kind == "precomputed":
+            self._given(problem, number(kernel["ridge"], 0))
+            return
+        gamma, linear = number(kernel["gamma"], 0), Linear(problem)
+        if kind == "poly":
+            coef0, degree = number(kernel["coef0"], 0), integer(kernel["degree"], 0, 32)
+            scale, x = gamma * power(2 * linear.e), linear.x
+            values = [[(scale * _dot(a, b) + coef0) ** degree for b in x[: i + 1]] for i, a in enumerate(x)]
+            self.e = exponent([value for row in values for value in row])
+            self._mirror([[whole(value, self.e) for value in row] for row in values])
+            return
+        self.e, self.err = -KERNEL_BITS, power(1 - KERNEL_BITS)
+        squares, scale, x = [_dot(a, a) for a in linear.x], gamma * power(2 * linear.e), linear.x
+        with decimal.localcontext(decimal.Context(prec=60, Emin=-(10**6), Emax=10**6)):
+            half = [
+                [_gaussian(scale * (squares[i] + squares[j] - 2 * _dot(a, x[j]))) for j in range(i + 1)]
+                for i, a in enumerate(x)
+            ]
+        self._mirror(half)
+
+    def _mirror(self, half):
+        self.K = [[half[max(i, j)][min(i, j)] for j in range(self.dim)] for i in range(self.dim)]
+
+    def _given(self, problem, ridge):
+        require(problem.is_square, "a precomputed kernel must be square")
+        given = problem.given
+        values = [
+            [(Fraction(problem.rows[i][given[j]]) + Fraction(problem.rows[j][given[i]])) / 2 for j in range(i + 1)]
+            for i in range(problem.n)
+        ]
+        for i in range(problem.n):
+            values[i][i] += ridge
+        self.e = exponent([value for row in values for value in row])
+        half = [[whole(value, self.e) for value in row] for row in values]
+        require(is_positive_definite(half), "the Gram matrix with the stated ridge is not positive definite")
+        self._mirror(half)
+
+    def blur(self, coef, unit):
+        """Return by how much a margin may be smaller than computed: err times the sum of all |v_ji|."""
+        return self.err * unit * sum(abs(v) for row in coef for v in row) if self.err else 0
+
+    def scores(self, coef, intercept, unit):
+        """Yield f_1(x_i), .., f_m(x_i) of every sample."""
+        scale = unit * power(self.e)
+        for x in self.K:
+            yield [scale * _dot(row, x) + unit * b for row, b in zip(coef, intercept)]
+
+    def penalty(self, coef, unit):
+        """Return l2/2 sum_j v_j' K v_j, or with err more: |v'(K - K0)v| <= err (sum |v|)^2."""
+        return self.problem.l2 * self._square([dict(enumerate(row)) for row in coef], unit) / 2
+
+    def combine(self, R, V=None):
+        """Return the coefficients of sum_i R_ij K(x_i, .): the multipliers themselves, added to an earlier V."""
+        if V is None:
+            return R
+        return [{i: old.get(i, 0) + new.get(i, 0) for i in {*old, *new}} for old, new in zip(V, R)]
+
+    def conjugate(self, V, unit, shift=None):
+        """Return P*(V) = sum_j v_j' K v_j / (2 l2), an upper bound if kernel values are enclosed only.
+
+        <V, W> - P(W) = sum_j v_j' K w_j - l2/2 w_j' K w_j, and (v - l2 w)' K (v - l2 w) >= 0 for every pair of rows.
+        """
+        require(shift is None, "kernels take no shift")
+        return self._square(V, power(unit)) / (2 * self.problem.l2)
+
+    def _square(self, V, unit):
+        total, size = 0, 0
+        for row in V:
+            pairs = [(i, r) for i, r in row.items() if r]
+            total += sum(r * sum(self.K[i][j] * s for j, s in pairs) for i, r in pairs)
+            size += sum(abs(r) for _, r in pairs) ** 2
+        return unit**2 * (power(self.e) * total + self.err * size)
+
+    def reach(self, i, j, bound, c):
+        """Return whether |f(x_i) - f(x_j)| <= c wherever P(f) <= bound: Cauchy-Schwarz in the RKHS."""
+        square = power(self.e) * (self.K[i][i] + self.K[j][j] - 2 * self.K[i][j]) + 4 * self.err
+        return c * c * self.problem.l2 >= 2 * bound * square
+
+
+def _dot(a, b):
+    return sum(x * y for x, y in zip(a, b))
+
+
+def _gaussian(q):
+    """Return floor(exp(-q) 2^KERNEL_BITS) up to one, q >= 0, from 60 correctly rounded digits."""
+    if q > 200:
+        return 0
+    value = (-(decimal.Decimal(q.numerator) / decimal.Decimal(q.denominator))).exp()
+    return int(value * decimal.Decimal(1 << KERNEL_BITS))
+
+
+def is_positive_definite(half):
+    """Return whether elimination proves the symmetric matrix with this lower half positive definite.
+
+    With pivot p > 0 and column c the matrix is positive definite iff S = A - c c'/p is. S is rounded to a multiple of
+    2^-64; the errors of its s x s entries are below that size, so S >= rounded S - s 2^-64 I, and that much is taken
+    off the diagonal. Only matrices within such rounding of a singular one are refused wrongly.
+    """
+    rows = [[a << 64 for a in row] for row in half]
+    while rows:
+        p, column = rows[0][0], [row[0] for row in rows[1:]]
+        if p <= 0:
+            return False
+        rows = [[row[j + 1] - column[i] * column[j] // p for j in range(i + 1)] for i, row in enumerate(rows[1:])]
+        for row in rows:
+            row[-1] -= len(rows) + 1
+    return True
+
+
+# -- the bound ---------------------------------------------------------------------------------------------------------
+
+
+class Search:
+    """The nodes of the tree, one at a time: intervals L_i <= u_i < U_i (None is infinite) and what follows from them.
+
+    Margins are integers times 2^um, multipliers times 2^unit, values times 2^e. The loss in use is l(u + tolerance):
+    l_tol(u) >= l(u + tolerance) for every u, because u >= t - tolerance implies max(u, t) <= u + tolerance and l is
+    non-increasing, and below both are the cap. So what is proved here is a bound for the stated loss, too.
+    """
+
+    def __init__(self, problem, bound, unit, margin):
+        self.problem, self.bound, self.unit, self.margin = problem, bound, unit, margin
+        knots = [t - problem.tolerance for t, _ in problem.hinges]
+        self.t = None if problem.is_convex else problem.t - problem.tolerance
+        self.um = min(margin, exponent([*knots, self.t or Fraction(0)]))
+        self.knots = [whole(t, self.um) for t in knots]
+        self.jump = None if self.t is None else whole(self.t, self.um)
+        slopes = [[cost * cs[code] for _, cs in problem.hinges] for cost, code in zip(problem.cost, problem.code)]
+        cs = exponent([c for row in slopes for c in row])
+        caps = [] if problem.is_convex else [cost * problem.cap[code] for cost, code in zip(problem.cost, problem.code)]
+        self.e = min(cs + self.um, unit + self.um, exponent(caps))
+        self.slopes = [[whole(c, cs) << (cs + self.um - self.e) for c in row] for row in slopes]
+        self.caps = [whole(c, self.e) for c in caps]
+        self.lift = unit + self.um - self.e
+        self.steepest = [sum(row) for row in slopes]
+        breaks = {*self.knots} if self.t is None else {self.jump, *(p for p in self.knots if p > self.jump)}
+        self.breaks = sorted(breaks)
+        self.low, self.high = [None] * problem.n, [None] * problem.n
+        self.points = [[]] * problem.n
+        self.rest = [0] * problem.n  # what a sample pays at least, and their sum
+        self.total = 0
+        self.changes, self.pending = [], []
+        for i in range(problem.n):
+            self._refresh(i)
+
+    # intervals
+
+    def _loss(self, i, u, from_left=False):
+        """Return cost_i l(u), or its limit from the left."""
+        if self.jump is not None and (u < self.jump or (from_left and u == self.jump)):
+            return self.caps[i]
+        paid = sum(c * (p - u) for c, p in zip(self.slopes[i], self.knots) if p > u)
+        return paid if self.jump is None else min(paid, self.caps[i])
+
+    def _refresh(self, i):
+        """List the points where cost_i l(u) + a u can be least on the interval of i, with the loss there."""
+        low, high = self.low[i], self.high[i]
+        inside = [p for p in self.breaks if (low is None or p > low) and (high is None or p < high)]
+        points = [(p, self._loss(i, p)) for p in inside]
+        if low is not None:
+            points.append((low, self._loss(i, low)))
+        if high is not None:
+            points.append((high, self._loss(i, high, True)))
+        self.points[i] = points
+        least = min(paid for _, paid in points)
+        self.total += least - self.rest[i]
+        self.rest[i] = least
+
+    def _set(self, i, low, high):
+        self.changes.append((i, self.low[i], self.high[i]))
+        require(len(self.changes) <= MAX_CHANGES, "the tree is too deep")
+        self.low[i], self.high[i] = low, high
+        self._refresh(i)
+
+    def _inside(self, i, c):
+        """Return sample and margin (an integer or "t") of a record, which must lie inside the sample's interval."""
+        integer(i, 0, self.problem.n - 1)
+        require(c != "t" or self.t is not None, "a convex loss has no t")
+        c = self.jump if c == "t" else integer(c) << (self.margin - self.um)
+        low, high = self.low[i], self.high[i]
+        require((low is None or low < c) and (high is None or c < high), "a margin is outside its interval")
+        return i, c
+
+    # weak duality
+
+    def _term(self, i, a):
+        """Return a lower bound on cost_i l(u) + a u over L_i <= u < U_i; rejects multipliers that have none.
+
+        Between two neighbouring points of {L_i, t, knots, U_i} the function is concave (linear, or the smaller of two
+        linear functions), so it is least at their ends, one-sided limits included. Beyond the last point the loss is
+        constant or convex and non-increasing to 0, so a >= 0 is needed if U_i is infinite. Below the first point the
+        loss is the cap (then a <= 0 is needed if L_i is infinite) or has slope -sum_k cost_i c_k (then a must not
+        exceed that).
+        """
+        require(a >= 0 or self.high[i] is not None, "a negative multiplier needs an upper end")
+        if a > 0 and self.low[i] is None:
+            steepest = 0 if self.t is not None else self.steepest[i]
+            require(a * power(self.unit) <= steepest, "a multiplier is too large")
+        return min(paid + (a * u << self.lift) for u, paid in self.points[i])
+
+    def _read(self, entries):
+        """Return (alpha, R) of a list of multipliers: [i, a] for two classes, [i, j, a] with a >= 0 for more."""
+        alpha, R = {}, [{} for _ in range(self.problem.m)]
+        for entry in array(entries):
+            *where, a = array(entry, 2 if self.problem.k == 2 else 3)
+            i = integer(where[0], 0, self.problem.n - 1)
+            a, own = integer(a), self.problem.code[i]
+            alpha[i] = alpha.get(i, 0) + a
+            if self.problem.k == 2:
+                R[0][i] = R[0].get(i, 0) + self.problem.sign[i] * a
+                continue
+            j = integer(where[1], 0, self.problem.k - 1)
+            require(a >= 0 and j != own, "a multiplier between classes is negative or against its own class")
+            R[own][i] = R[own].get(i, 0) + a
+            R[j][i] = R[j].get(i, 0) - a
+        require(all(sum(row.values()) == 0 for row in R), "multipliers are not balanced")
+        return alpha, R
+
+    def _sum(self, alpha):
+        """Return sum_i min over the interval of cost_i l(u) + alpha_i u, as an integer times 2^e."""
+        return self.total + sum(self._term(i, a) - self.rest[i] for i, a in alpha.items() if a)
+
+    def dual_value(self, record):
+        """Return the lower bound on F that multipliers prove for all (W, b) whose margins lie in the intervals.
+
+        Two classes: sum_i y_i alpha_i = 0, so sum_i alpha_i u_i = <v, w> with v = sum_i alpha_i y_i x_i, and
+
+            F = P(w) - <v, w> + sum_i (cost_i l(u_i) + alpha_i u_i) >= -P*(v) + sum_i min_u (cost_i l(u) + alpha_i u).
+
+        k classes: a_ij >= 0 and alpha_i = sum_j a_ij give sum_j a_ij (f_{y_i} - f_j)(x_i) >= alpha_i u_i, the left side
+        adds up to <V, W> if the multipliers of every function are balanced, and the same bound follows.
+        """
+        alpha, R = self._read(record["leaf"])
+        shift = record.get("shift")
+        if shift is not None:
+            require(self.problem.m > 1, "one function takes no shift")
+            e, *nu = array(shift, self.problem.d + 1)
+            shift = integer(e, -MAX_EXPONENT, MAX_EXPONENT), [integer(x) for x in nu]
+        V = self.problem.space.combine(R)
+        return self._sum(alpha) * power(self.e) - self.problem.space.conjugate(V, self.unit, shift)
+
+    def leaf(self, record):
+        """Close the node: its multipliers show F >= bound."""
+        require(self.dual_value(record) >= self.bound, "a leaf does not reach the bound")
+        self._close()
+
+    def _close(self):
+        """Go on with the upper child of the last split that waits for it; ``is_done`` if there is none."""
+        if not self.pending:
+            self.is_done = True
+            return
+        size, i, c = self.pending.pop()
+        while len(self.changes) > size:
+            j, low, high = self.changes.pop()
+            self.low[j], self.high[j] = low, high
+            self._refresh(j)
+        self._set(i, c, self.high[i])
+
+    is_done = False
+
+    def split(self, record):
+        """Divide the node: first the child u_i < c, then, when that is closed, the child u_i >= c."""
+        i, c = self._inside(*array(record["split"], 2))
+        self.pending.append((len(self.changes), i, c))
+        self._set(i, self.low[i], c)
+
+    def cuts(self, record):
+        """Shrink intervals: [i, "<", c, change] raises L_i to c, [i, ">", c, change] lowers U_i to c.
+
+        The part that is cut off, u_i < c or u_i >= c, is closed as a leaf would close it, by the multipliers of the
+        record plus the change; so (W, b) with F < bound are not in it. Cuts are made one after the other.
+        """
+        alpha, R = self._read(record["multipliers"])
+        V, total = self.problem.space.combine(R), self._sum(alpha)
+        for cut in array(record["cuts"]):
+            i, side, c, change = array(cut, 4)
+            require(side in ("<", ">"), "a cut has no side")
+            i, c = self._inside(i, c)
+            below, above = (self.low[i], c), (c, self.high[i])
+            step, change = self._read(change)
+            moved = {j: alpha.get(j, 0) + a for j, a in step.items()}
+            moved.setdefault(i, alpha.get(i, 0))
+            before = {j: self._term(j, alpha.get(j, 0)) for j in moved}
+            self._set(i, *(below if side == "<" else above))
+            after = total + sum(self._term(j, a) - before[j] for j, a in moved.items())
+            paid = self.problem.space.conjugate(self.problem.space.combine(change, V), self.unit)
+            require(after * power(self.e) - paid >= self.bound, "a cut is not proved")
+            self.low[i], self.high[i] = above if side == "<" else below
+            self._refresh(i)
+            total += self._term(i, alpha.get(i, 0)) - before[i]
+
+    def floor(self, record):
+        """Raise L_i to c for pairs [i, c], c <= t, two classes: near samples of the same class cannot all be given up.
+
+        F < bound implies P(w) < bound, and losses below ``bound`` in all. Samples with U_j <= t pay their caps. If the
+        caps of these and of all j of i's class with |<w, x_i - x_j>| <= t - c for every such w add up to the bound or
+        more, one of the latter has u_j >= t, so u_i >= u_j - |<w, x_i - x_j>| >= c.
+        """
+        for pair in array(record["floor"]):
+            i, c = self._inside(*array(pair, 2))
+            require(self.t is not None, "a convex loss has no floor")
+            self._neighbours(i, self.t - c * power(self.um), same=True)
+            self._set(i, c, self.high[i])
+
+    def ceiling(self, record):
+        """Lower U_i to c for pairs [i, c], c > -t: as :meth:`floor`, with samples of the other class near i.
+
+        One j of the other class has u_j >= t, so u_i <= -u_j + |<w, x_i - x_j>| <= -t + |..|; P(w) < bound makes the
+        inequality strict where x_i and x_j differ, and where they are equal u_i <= -t < c.
+        """
+        for pair in array(record["ceiling"]):
+            i, c = self._inside(*array(pair, 2))
+            require(self.t is not None, "a convex loss has no ceiling")
+            gap = c * power(self.um) + self.t
+            require(gap > 0, "a ceiling is too low")
+            self._neighbours(i, gap, same=False)
+            self._set(i, self.low[i], c)
+
+    def _neighbours(self, i, gap, same):
+        """Reject unless not all samples within ``gap`` of i (of its class, or of the other) can be below t."""
+        require(self.problem.k == 2 and gap >= 0 and self.bound > 0, "no such rule here")
+        code, paid = self.problem.code, 0
+        for j in range(self.problem.n):
+            is_out = self.high[j] is not None and self.high[j] <= self.jump
+            near = (code[i] == code[j]) is same and self.problem.space.reach(i, j, self.bound, gap)
+            paid += self.caps[j] if is_out or near else 0
+        require(paid * power(self.e) >= self.bound, "a margin is not held by its neighbours")
+
+
+# -- the file ----------------------------------------------------------------------------------------------------------
+
+
+def _object(pairs):
+    out = dict(pairs)
+    require(len(out) == len(pairs), "a key is given twice")
+    return out
+
+
+def _refuse(text):
+    raise Rejected(f"numbers are integers or hexadecimal texts, not {text[:40]}")
+
+
+def parse(line):
+    """Return the object in one line of JSON."""
+    record = json.loads(line, object_pairs_hook=_object, parse_float=_refuse, parse_constant=_refuse)
+    require(isinstance(record, dict), "a line is not an object")
+    return record
+
+
+class Records:
+    """The lines of a proof file, one object each, within limits."""
+
+    def __init__(self, file, numbers):
+        self.file, self.read, self.count = file, 0, 0
+        self.longest = LINE_START + LINE_PER_NUMBER * numbers
+
+    def next(self):
+        """Return the next record."""
+        line = self.file.readline(self.longest + 1)
+        self.read, self.count = self.read + len(line), self.count + 1
+        require(line, "the file ends too early")
+        require(len(line) <= self.longest, "a line is too long")
+        require(self.read <= MAX_BYTES and self.count <= MAX_RECORDS, "the file is too long")
+        return parse(line)
+
+
+def verify(records, rows, labels, weights):
+    """Check all records of a proof; returns (claim, objective, bound) or raises Rejected."""
+    claim = records.next()
+    require(claim["format"] == "psilearn proof" and claim["version"] == 1, "not a proof file of version 1")
+    problem = Problem(claim, rows, labels, weights)
+    objective, bound, units = number(claim["objective"]), number(claim["bound"]), claim["units"]
+    coef, unit, margin = (integer(units[key], -MAX_EXPONENT, 0) for key in ("coef", "multiplier", "margin"))
+    require(bound <= objective, "the claimed bound exceeds the claimed objective")
+    require(problem.objective(records.next(), coef) <= objective, "the coefficients do not attain the objective")
+    search = Search(problem, bound, unit, margin)
+    rules = {"leaf": search.leaf, "split": search.split, "cuts": search.cuts,
+             "floor": search.floor, "ceiling": search.ceiling}  # fmt: skip
+    while not search.is_done:
+        record = records.next()
+        names = [name for name in rules if name in record]
+        require(len(names) == 1, "a record must follow exactly one rule")
+        rules[names[0]](record)
+    require(records.next() == {"end": records.count - 1}, "the last record is wrong")
+    require(not records.file.read(1), "something follows the last record")
+    return claim, objective, bound
+
+
+def read_claim(path):
+    """Return the first record of a file, unchecked."""
+    with gzip.open(path, "rb") as file:
+        return Records(file, 1 << 15).next()
+
+
+def check_proof(path, rows, labels, weights):
+    """Check a proof file against data: returns (ok, objective, bound, message), never raises for a bad file."""
+    try:
+        numbers = len(set(labels)) * (len(rows) + (len(rows[0]) if rows else 0))
+        with gzip.open(path, "rb") as file:
+            _, objective, bound = verify(Records(file, numbers), rows, labels, weights)
+    except Rejected as reason:
+        return False, None, None, f"rejected: {reason}"
+    except (*_UNREADABLE, TypeError, AttributeError, ArithmeticError) as error:
+        return False, None, None, f"rejected: the file cannot be read ({type(error).__name__}: {str(error)[:80]})"
+    return True, objective, bound, "proved in exact arithmetic"
+
+
+def main(arguments=None):
+    """Check FILE against DATA; exit status 0 if the proof holds, 1 if not, 2 for bad usage."""
+    arguments = list(sys.argv[1:] if arguments is None else arguments)
+    options = {}
+    for name in ("--target", "--weight"):
+        if name in arguments[:-1]:
+            at = arguments.index(name)
+            options[name[2:]] = arguments[at + 1]
+            del arguments[at : at + 2]
+    if len(arguments) != 2:
+        print("usage: check.py FILE DATA.csv [--target NAME] [--weight NAME]", file=sys.stderr)
+        return 2
+    try:
+        data = read_csv(arguments[1], read_claim(arguments[0]), **options)
+    except (Rejected, *_UNREADABLE) as error:
+        print(f"rejected: {error}")
+        return 1
+    ok, objective, bound, message = check_proof(arguments[0], *data)
+    if ok:
+        print(f"the least value of the problem lies between {float(bound)!r} and {float(objective)!r}")
+    print(message)
+    return 0 if ok else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

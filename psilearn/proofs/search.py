@@ -1,0 +1,539 @@
+"""The branch and bound that writes a tree of dual bounds: two classes, a truncated loss, l2 (also in an RKHS) or l1.
+
+    minimise  P(w) + sum_i cost_i l(y_i f(x_i))
+
+The optimum is known (or the best point found); what is searched for is a proof that nothing is better than ``goal``.
+Nodes confine margins to intervals [low, high); the node solver of the exact search finds multipliers, which are rounded
+to a grid of integers and valued as the checker values them,
+
+    D = sum_i min over [low_i, high_i) of (cost_i l(u) + alpha_i u) - P*(sum_i alpha_i y_i x_i),
+
+in floating point here, with a margin for rounding, and exactly by whoever checks the file. Margins are those of the
+given data; multipliers are those of the scaled problem times ``unit_value``.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..kernels.pieces import FREE, GONE, IN, LEAN, OUT
+from ..kernels.tree import Model, solve_node
+from ..solvers.branch import make_work, margin_bounds, solve_fixed
+from ..solvers.reduction import kernel_coordinates
+from . import exact
+
+Array = NDArray[np.float64]
+Record = dict[str, Any]
+
+#: Ends of intervals are multiples of 2^MARGIN_UNIT, but for t itself.
+MARGIN_UNIT = -30
+_GRID = 2.0**MARGIN_UNIT
+#: Part of the goal that rounding errors of a floating-point bound never reach.
+ROUNDING = 1e-9
+#: Room that multipliers of an l1 penalty leave below its weights, so that rounding to the grid keeps them feasible.
+_L1_ROOM = 1e-8
+#: Solves of a node with tighter intervals each time, samples tried for branching, and the part of the distance to t by
+#: which an interval must shrink to be worth a cut in the file.
+_ROUNDS, _TRIED, _WORTH = 4, 8, 0.1
+#: Cuts per record, which keeps lines short.
+_CUTS = 64
+
+
+@dataclass
+class Scaled:
+    """The checker's samples in the scaled coordinates of the exact solvers, and the way back."""
+
+    model: Model
+    unit_value: float
+    basis: Array | None
+    centre: Array
+    K: Array | None
+    l2: float
+    X: Array
+
+    def allow(self, tolerance: float) -> None:
+        """Move knots and jump down by the tolerance of the claim."""
+        model = self.model
+        self.model = model._replace(knots=model.knots - tolerance, t=model.t - tolerance)
+
+    def margins(self, W: Array, b: Array) -> Array:
+        """Margins of coefficients."""
+        return self.model.y * ((self.X if self.K is None else self.K) @ W[0] + b[0])
+
+    def moved_point(self, W: Array, b: Array, move: float) -> tuple[Array, Array]:
+        """Coefficients of the best function that believes the same samples and holds them at t + ``move`` or more."""
+        model, u = self.model, self.margins(W, b)
+        paid = np.maximum(model.knots - np.maximum(u, model.t)[:, None], 0.0) @ model.slopes
+        state = np.where((u >= model.t - 2e-6) & (paid < model.cap), IN, GONE).astype(np.int8)
+        lifted = model._replace(t=model.t + move)
+        work = make_work(lifted)
+        solve_fixed(lifted, work, state, 2.0 * float(model.cost.sum()) * model.cap + 1.0)
+        if self.basis is None:
+            W = (self.unit_value * work.alpha * model.y / self.l2)[None, :]
+            # Rounding of the coordinates moves the scores a little; the intercept takes the mean of that.
+            scores = (self.K if self.K is not None else self.X) @ W[0]
+            return W, np.array([float(np.mean(model.y * work.u - scores))])
+        v = self.basis @ work.w
+        return v[None, :], np.array([work.b[0] - float(self.centre @ v)])
+
+
+def make_model(statement: Any) -> Scaled:
+    """Centre and scale the samples of a statement as the exact solvers do; samples stay in the checker's order."""
+    stated, problem = statement.exact, statement.problem
+    y = np.array(stated.sign, dtype=np.float64)
+    cost = np.array([float(c) for c in stated.cost])
+    K = None
+    if problem.is_kernel:
+        K = np.array(stated.space.K, dtype=np.float64) * 2.0**stated.space.e
+        X = kernel_coordinates(K)
+    else:
+        X = np.array(stated.rows, dtype=np.float64)
+    centre = X.mean(axis=0)
+    Z, basis = X - centre, np.eye(X.shape[1])
+    norm = 2 if problem.penalty.l2 > 0 else 1
+    if norm == 2:
+        if X.shape[1] > X.shape[0]:
+            basis = np.linalg.qr(Z.T)[0]
+            Z = Z @ basis
+        scale = math.sqrt(np.mean(np.sum(Z * Z, axis=1))) or 1.0
+        value = problem.penalty.l2 / scale**2
+    else:
+        weight = problem.penalty.l1_array((1, X.shape[1]))[0]
+        kept = np.isfinite(weight)
+        basis = basis[:, kept] / weight[kept]
+        Z = Z @ basis
+        scale = float(np.mean(np.max(np.abs(Z), axis=1, initial=0.0))) or 1.0
+        value = 1.0 / scale
+    z = np.ascontiguousarray(Z / scale)
+    difference = z[:, None, :] - z[None, :, :]
+    dist = np.sqrt(np.sum(difference**2, axis=2)) if norm == 2 else np.max(np.abs(difference), axis=2, initial=0.0)
+    hinges = np.array(problem.loss.hinges, dtype=np.float64).reshape(-1, 2)
+    loss = np.ascontiguousarray(hinges[:, 1]), np.ascontiguousarray(hinges[:, 0]), float(problem.loss.t)
+    free = np.full(y.size, FREE, np.int8)
+    rows = np.ascontiguousarray(z * y[:, None])
+    model = Model(rows, y, cost / value, dist, *loss, float(problem.loss.cap), norm, free)
+    return Scaled(model, value, None if K is not None else basis / scale, centre, K, float(problem.penalty.l2), X)
+
+
+@dataclass(order=True)
+class Node:
+    """A node: its bound, intervals, warm start, the records that shrank it, and how it was closed or divided."""
+
+    bound: float
+    order: int
+    low: Array = field(compare=False)
+    high: Array = field(compare=False)
+    alpha: Array = field(compare=False)
+    b: float = field(compare=False)
+    leaf: Array = field(compare=False)
+    records: list[Record] = field(default_factory=list, compare=False)
+    split: tuple[int, float] | None = field(default=None, compare=False)
+    children: tuple[Any, ...] = field(default=(), compare=False)
+
+
+class Replay:
+    """Search for a tree that proves ``goal``; :meth:`run` returns the bound that was proved in time.
+
+    All numbers are those of the scaled problem.
+    """
+
+    def __init__(self, scaled: Scaled, goal: float) -> None:
+        self.scaled, self.model, self.value = scaled, scaled.model, scaled.unit_value
+        model = self.model
+        self.goal = goal / self.value
+        self.safe_goal = self.goal * (1.0 + ROUNDING) + 1e-300
+        steepest = float(model.cost.max()) * max(1.0, float(model.slopes.sum()))
+        bits = exact.COARSE_BITS + (0 if model.norm == 2 else 8)
+        self.unit = exact.unit_of(steepest * self.value, bits)
+        self.quantum = math.ldexp(1.0, self.unit) / self.value
+        self.breaks = np.unique(np.append(model.knots[model.knots > model.t], model.t))
+        self.at_breaks = self._loss(self.breaks[None, :], model.cost[:, None])
+        self.work, self.trial = make_work(model), make_work(model)
+        self.count = 0
+        n = model.y.size
+        self.root = self._node(np.full(n, -np.inf), np.full(n, np.inf), np.zeros(n), 0.0)
+        self.stuck: list[Node] = []
+
+    # values of multipliers
+
+    def _loss(self, u: Any, cost: Any, from_left: bool = False) -> Array:
+        model = self.model
+        paid = np.zeros(np.broadcast_shapes(np.shape(u), np.shape(cost)))
+        for c, p in zip(model.slopes, model.knots):
+            paid += c * np.maximum(p - np.maximum(u, model.t), 0.0)
+        below = u <= model.t if from_left else u < model.t
+        return cost * np.where(below, model.cap, np.minimum(paid, model.cap))
+
+    def _terms(self, i: Any, alpha: Array, low: Array, high: Array) -> Array:
+        """Least cost_i l(u) + alpha_i u over [low, high), for samples ``i`` (an index array or slice)."""
+        cost = self.model.cost[i]
+        inside = (self.breaks > low[:, None]) & (self.breaks < high[:, None])
+        out = np.where(inside, self.at_breaks[i] + alpha[:, None] * self.breaks, np.inf).min(axis=1)
+        for ends, from_left in ((low, False), (high, True)):
+            finite = np.isfinite(ends)
+            at = np.where(finite, ends, 0.0)
+            out = np.minimum(out, np.where(finite, self._loss(at, cost, from_left) + alpha * at, np.inf))
+        return out
+
+    def _rounded(self, alpha: Array, low: Array, high: Array) -> Array:
+        """Multipliers as whole numbers of quanta, balanced, and within what infinite intervals allow."""
+        model = self.model
+        if model.norm == 1:
+            size = float(np.abs(alpha @ model.a).max(initial=0.0))
+            alpha = alpha * ((1.0 - _L1_ROOM) / max(1.0, size))
+        a = np.rint(alpha / self.quantum)
+        a = np.where(np.isinf(high), np.maximum(a, 0.0), a)
+        a = np.where(np.isinf(low), np.minimum(a, 0.0), a)
+        off = float(model.y @ a)
+        if off:
+            best = int(np.argmax(np.abs(a)))
+            if abs(a[best]) <= abs(off) or abs(off) > 10 * a.size or np.abs(a).max() > 2.0**52:
+                return np.zeros(a.size)
+            a[best] -= model.y[best] * off
+        return a
+
+    def _dual(self, a: Array, low: Array, high: Array) -> float:
+        """Value of rounded multipliers, -inf if the conjugate of an l1 penalty is infinite."""
+        alpha = a * self.quantum
+        v = alpha @ self.model.a
+        total = float(np.sum(self._terms(slice(None), alpha, low, high)))
+        if self.model.norm == 2:
+            return total - 0.5 * float(v @ v)
+        return total if float(np.abs(v).max(initial=0.0)) <= 1.0 - 0.1 * _L1_ROOM else -math.inf
+
+    # nodes
+
+    def _node(self, low: Array, high: Array, alpha: Array, b: float, leaf: Array | None = None) -> Node:
+        leaf = np.zeros(low.size) if leaf is None else leaf
+        self.count += 1
+        return Node(self._dual(leaf, low, high), self.count, low.copy(), high.copy(), alpha.copy(), b, leaf)
+
+    def _load(self, work: Any, node: Node) -> None:
+        t = self.model.t
+        work.state[:] = np.where(node.low >= t, IN, np.where(node.high <= t, OUT, FREE))
+        work.low[:], work.high[:], work.alpha[:], work.b[0] = node.low, node.high, node.alpha, node.b
+
+    def _solve(self, node: Node, work: Any) -> None:
+        """Solve the relaxation of a node and keep the best multipliers."""
+        solve_node(self.model, work, self.safe_goal * (1.0 + ROUNDING))
+        node.alpha, node.b = work.alpha.copy(), float(work.b[0])
+        a = self._rounded(node.alpha, node.low, node.high)
+        bound = self._dual(a, node.low, node.high)
+        if bound > node.bound:
+            node.bound, node.leaf = bound, a
+
+    def run(self, seconds: float) -> float:
+        """Divide nodes, weakest first, until all reach the goal or time is over; returns the proved bound."""
+        end = time.monotonic() + seconds
+        self._plant(end)
+        heap = [] if self.last.bound >= self.safe_goal else [self.last]
+        while heap and time.monotonic() < end:
+            node = heapq.heappop(heap)
+            for child in self._divide(node):
+                if child.bound < self.safe_goal:
+                    heapq.heappush(heap, child)
+        weakest = min((node.bound for node in [*heap, *self.stuck]), default=math.inf)
+        return min(self.goal, weakest - ROUNDING * abs(weakest)) * self.value
+
+    def _plant(self, end: float) -> None:
+        """Confine the margins at the root: by neighbours, and (2-norm) by bounds of leaning relaxations."""
+        root, model = self.root, self.model
+        self.last = root
+        if self.goal <= 0.0:
+            return
+        low, high = margin_bounds(model, self.goal * (1.0 + ROUNDING))
+        low = np.floor((low - ROUNDING * (1.0 + np.abs(low))) / _GRID) * _GRID
+        high = np.ceil((high + ROUNDING * (1.0 + np.abs(high))) / _GRID) * _GRID
+        high = np.where(high < self.breaks[-1], np.maximum(high, _GRID - model.t), np.inf)
+        high = np.where(high > low, high, np.inf)
+        self._record_ends(root, "floor", low)
+        self._record_ends(root, "ceiling", high)
+        root.low, root.high = low, high
+        self._load(self.work, root)
+        self._solve(root, self.work)
+        if model.norm == 2 and root.bound < self.safe_goal:
+            self._squeeze(end)
+
+    def _record_ends(self, node: Node, name: str, ends: Array) -> None:
+        pairs = [[int(i), self._margin(ends[i])] for i in np.flatnonzero(np.isfinite(ends))]
+        if pairs:
+            node.records.append({name: pairs})
+
+    def _margin(self, c: float) -> int | str:
+        return "t" if c == self.model.t else round(c / _GRID)
+
+    def _squeeze(self, end: float) -> None:
+        """Raise the lower ends of all free samples by relaxations that lean on them, one split and leaf each.
+
+        With u_i < c given up and s u_i added to the objective, multipliers of value D(s) prove F >= D(s) - s c there.
+        """
+        model, trial = self.model, self.trial
+        price = np.sqrt(2.0 * (self.goal - self.last.bound)) / np.maximum(np.median(model.dist, axis=1), 1e-9)
+        for _ in range(2):
+            for i in np.flatnonzero((self.last.low < model.t) & (self.last.high > model.t)):
+                if time.monotonic() >= end:
+                    return
+                node = self.last
+                self._load(trial, node)
+                trial.state[i], trial.low[i] = LEAN, price[i]
+                value, _ = solve_node(model, trial, self.safe_goal + price[i] * abs(model.t))
+                s = -float(trial.alpha[i])
+                if not 0.5 * price[i] < s < 2.0 * price[i]:
+                    continue
+                relaxed = value - s * trial.u[i] - node.bound
+                price[i] = s * min(max(math.sqrt((self.goal - node.bound) / max(relaxed, 1e-300)), 0.1), 10.0)
+                self._cut_by_split(node, int(i), (value - self.safe_goal) / s)
+            self._load(self.work, self.last)
+            self._solve(self.last, self.work)
+            if self.last.bound >= self.safe_goal:
+                return
+
+    def _cut_by_split(self, node: Node, i: int, c: float) -> None:
+        """Divide at the margin c if the trial's multipliers close the lower child."""
+        t = self.model.t
+        c = t if c >= t else math.floor((c - ROUNDING * (1.0 + abs(c))) / _GRID) * _GRID
+        if not node.low[i] + _WORTH * (t - node.low[i]) < c < node.high[i]:
+            return
+        lower, upper = self._children(node, i, c)
+        lower.leaf = self._rounded(self.trial.alpha, lower.low, lower.high)
+        lower.bound = self._dual(lower.leaf, lower.low, lower.high)
+        if lower.bound >= self.safe_goal:
+            node.split, node.children, self.last = (i, c), (lower, upper), upper
+
+    def _children(self, node: Node, i: int, c: float) -> tuple[Node, Node]:
+        lower = self._node(node.low, node.high, node.alpha, node.b, node.leaf)
+        upper = self._node(node.low, node.high, node.alpha, node.b, node.leaf)
+        lower.high[i] = upper.low[i] = c
+        for child in (lower, upper):
+            child.bound = self._dual(child.leaf, child.low, child.high)
+        return lower, upper
+
+    def _divide(self, node: Node) -> tuple[Node, ...]:
+        """Tighten a node and divide it; returns the open nodes that are left of it."""
+        while True:
+            for _ in range(_ROUNDS):
+                self._load(self.work, node)
+                self._solve(node, self.work)
+                if node.bound >= self.safe_goal:
+                    return ()
+                if not self._tighten(node):
+                    break
+            children = self._branch(node)
+            still_open = [child for child in children if child.bound < self.safe_goal]
+            if len(still_open) != 1 or len(children) < 2:
+                return tuple(still_open)
+            node = still_open[0]
+
+    def _branch(self, node: Node) -> tuple[Node, ...]:
+        """Divide at t by the sample whose two children have the best bounds, trying the most promising ones."""
+        model, work = self.model, self.work
+        free = np.flatnonzero((node.low < model.t) & (node.high > model.t))
+        u, cost = work.u[free], model.cost[free]
+        alpha = node.leaf[free] * self.quantum
+        paid = self._terms(free, alpha, node.low[free], node.high[free]) - alpha * u
+        given_up = np.maximum(cost * model.cap - paid, 0.0)
+        believed = np.maximum(self._loss(np.maximum(u, model.t), cost) - paid, 0.0)
+        believed += 0.5 * np.maximum(model.t - u, 0.0) ** 2
+        order = free[np.argsort(-(given_up * believed + 1e-12 * given_up), kind="stable")[:_TRIED]]
+        best, chosen = -1.0, None
+        for i in order:
+            children = self._children(node, int(i), model.t)
+            for child in children:
+                self._load(self.trial, child)
+                self._solve(child, self.trial)
+            gains = [min(child.bound, self.safe_goal) - node.bound for child in children]
+            score = max(gains[0], 1e-9 * self.goal) * max(gains[1], 1e-9 * self.goal)
+            if max(child.bound for child in children) >= self.safe_goal:
+                score = math.inf
+            if score > best:
+                best, chosen = score, (int(i), children)
+            if score == math.inf:
+                break
+        if chosen is None:  # every sample has its side, so the node holds something better than the goal
+            self.stuck.append(node)
+            return ()
+        node.split, node.children = (chosen[0], model.t), chosen[1]
+        return chosen[1]
+
+    # cuts
+
+    def _tighten(self, node: Node) -> bool:
+        """Shrink intervals by changes of the node's multipliers; returns whether that is worth another solve."""
+        model = self.model
+        base, alpha = node.leaf, node.leaf * self.quantum
+        terms = self._terms(slice(None), alpha, node.low, node.high)
+        v = alpha @ model.a
+        total = float(terms.sum())
+        cuts, fixed, raised = [], 0, 0
+        low, high = node.low.copy(), node.high.copy()
+        for i, side, c, change in self._proposals(node, alpha, terms, total, v):
+            if not low[i] < c < high[i]:
+                continue
+            lost = (low[i], c) if side == "<" else (c, high[i])
+            if self._closes(i, lost, change, base, terms, total, v, node) < self.safe_goal:
+                continue
+            cuts.append([i, side, self._margin(c), [[int(j), int(x)] for j, x in change.items()]])
+            low[i], high[i] = (c, high[i]) if side == "<" else (low[i], c)
+            fixed += c == model.t
+            raised += 1
+        for first in range(0, len(cuts), _CUTS):
+            node.records.append({"multipliers": self._entries(base), "cuts": cuts[first : first + _CUTS]})
+        node.low, node.high = low, high
+        return fixed > 0 or raised > 2
+
+    def _closes(
+        self, i: int, lost: tuple[float, float], change: dict[int, float], base: Array, terms: Array, total: float,
+        v: Array, node: Node,
+    ) -> float:  # fmt: skip
+        """Bound on the part of a node that a cut takes away, with changed multipliers."""
+        members = np.array([i, *(j for j in change if j != i)])
+        a = base[members] + np.array([change.get(int(j), 0.0) for j in members])
+        low, high = node.low[members].copy(), node.high[members].copy()
+        low[0], high[0] = lost
+        alpha = a * self.quantum
+        if np.any((alpha < 0) & np.isinf(high)) or np.any((alpha > 0) & np.isinf(low)):
+            return -math.inf
+        after = total + float(np.sum(self._terms(members, alpha, low, high) - terms[members]))
+        v = v + (alpha - base[members] * self.quantum) @ self.model.a[members]
+        if self.model.norm == 2:
+            return after - 0.5 * float(v @ v)
+        return after if float(np.abs(v).max(initial=0.0)) <= 1.0 - 0.01 * _L1_ROOM else -math.inf
+
+    def _proposals(
+        self, node: Node, alpha: Array, terms: Array, total: float, v: Array
+    ) -> Iterator[tuple[int, str, float, dict[int, float]]]:
+        """Yield cuts that the node's slack suggests: (sample, side, margin, change of the multipliers).
+
+        Moving the margin of i by ``shift`` costs at least max over 0 <= s <= kappa of s shift - s^2 r2 / 2, where s is
+        moved from i to a member j of the basis: r2 = ||x_i - x_j||^2, kappa the room of j in its piece.
+        """
+        model, t = self.model, self.model.t
+        slack = self.safe_goal - (total - (0.5 * float(v @ v) if model.norm == 2 else 0.0))
+        free = np.flatnonzero((node.low < t) & (node.high > t))
+        if free.size == 0:
+            return
+        partner, r2, rise, fall = self._rooms(free)
+        if partner.size == 0:
+            return
+        u, cost = self.work.u[free][:, None], model.cost[free][:, None]
+        a, paid = alpha[free][:, None], terms[free][:, None]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            shift = np.maximum(np.maximum(u - t, a * r2), 0.0)
+            out = _cost_of_shift(shift, r2, fall) + a * (u - shift) + cost * model.cap - paid
+            out = np.where(a < fall, out, -np.inf)
+            inside = self._terms(free, alpha[free], np.full(free.size, t), node.high[free])[:, None]
+            into = _cost_of_shift(np.maximum(t - u, 0.0), r2, rise) + inside - paid
+            down, up = _reach(slack, r2, fall), _reach(slack, r2, rise)
+        for row, i in enumerate(free.tolist()):
+            i_out, i_in = int(np.argmax(out[row])), int(np.argmax(into[row]))
+            if out[row, i_out] > slack:
+                yield i, "<", t, self._change(i, row, i_out, -1.0, float(shift[row, i_out]), r2, fall, partner)
+                continue
+            if into[row, i_in] > slack:
+                yield i, ">", t, self._change(i, row, i_in, 1.0, max(t - float(u[row, 0]), 0.0), r2, rise, partner)
+                continue
+            j = int(np.argmin(down[row]))
+            c = float(u[row, 0] - down[row, j] * (1.0 + 1e-7))
+            if c >= t or c > node.low[i] + _WORTH * (t - node.low[i]):
+                c = t if c >= t else math.floor(c / _GRID) * _GRID
+                yield i, "<", c, self._change(i, row, j, -1.0, float(u[row, 0]) - c, r2, fall, partner)
+            j = int(np.argmin(up[row]))
+            c = float(u[row, 0] + up[row, j] * (1.0 + 1e-7))
+            top = min(node.high[i], self.breaks[-1])
+            if c < t or c < top - _WORTH * (top - t):
+                c = t if c < t else math.ceil(c / _GRID) * _GRID
+                yield i, ">", c, self._change(i, row, j, 1.0, c - float(u[row, 0]), r2, rise, partner)
+
+    def _rooms(self, free: NDArray[np.intp]) -> tuple[NDArray[np.intp], Array, Array, Array]:
+        """Partners, and per (free sample, partner) r2 and the room for the margin to rise and to fall."""
+        model, work = self.model, self.work
+        if model.norm == 1:
+            return self._rooms_l1(free)
+        members = work.basis.members[: work.basis.size[0]]
+        piece = work.basis.piece[: members.size]
+        below = np.maximum(work.alpha[members] - work.terms.vert[members, piece], 0.0)
+        above = np.maximum(work.terms.vert[members, piece + 1] - work.alpha[members], 0.0)
+        same = model.y[free][:, None] == model.y[members][None, :]
+        rise, fall = np.where(same, below, above), np.where(same, above, below)
+        is_itself = free[:, None] == members[None, :]
+        rise, fall = np.where(is_itself, 0.0, rise), np.where(is_itself, 0.0, fall)
+        return members.copy(), model.dist[np.ix_(free, members)] ** 2, rise, fall
+
+    def _rooms_l1(self, free: NDArray[np.intp]) -> tuple[NDArray[np.intp], Array, Array, Array]:
+        """1-norm: one direction per sample, along which all basic terms move and the penalty's conjugate stays 0."""
+        basis, terms = self.work.basis, self.work.terms
+        self.shares = basis.rows[free] @ basis.inverse
+        held = basis.full[basis.members]
+        below = np.maximum(held - terms.vert[basis.members, basis.piece], 0.0)
+        above = np.maximum(terms.vert[basis.members, basis.piece + 1] - held, 0.0)
+        size = np.abs(self.shares)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            up, down = np.where(self.shares < 0, above, below) / size, np.where(self.shares < 0, below, above) / size
+        rise = np.where(size > 1e-12, up, np.inf).min(axis=1, keepdims=True)
+        fall = np.where(size > 1e-12, down, np.inf).min(axis=1, keepdims=True)
+        is_basic = basis.place[free][:, None] >= 0
+        zero = np.zeros((free.size, 1))
+        return np.zeros(1, np.intp), zero, np.where(is_basic, 0.0, rise), np.where(is_basic, 0.0, fall)
+
+    def _change(
+        self, i: int, row: int, column: int, side: float, shift: float, r2: Array, room: Array,
+        partner: NDArray[np.intp],
+    ) -> dict[int, float]:  # fmt: skip
+        """Whole numbers to be added to the multipliers: side * s on sample i, balanced by its partners."""
+        model, kappa = self.model, float(room[row, column])
+        if model.norm == 2:
+            j, square = int(partner[column]), float(r2[row, column])
+            s = min(kappa, max(shift, 0.0) / square) if square > 0 else kappa
+            step = side * np.rint(min(s, 1e12) / self.quantum)
+            return {i: step, j: -step * model.y[i] * model.y[j]} if step and j != i else {}
+        basis, n = self.work.basis, model.y.size
+        step = side * np.rint(min(kappa * (1.0 - 1e-9), 1e12) / self.quantum)
+        if not step or not math.isfinite(kappa):
+            return {}
+        change = {i: float(step)}
+        for q, member in enumerate(basis.members.tolist()):
+            if member < n and abs(self.shares[row, q]) > 1e-12:
+                change[member] = change.get(member, 0.0) - float(np.rint(step * self.shares[row, q]))
+        off = sum(model.y[j] * x for j, x in change.items())
+        if off:
+            last = max((j for j in change if j != i), key=lambda j: abs(change[j]), default=i)
+            change[last] -= model.y[last] * off
+        return change if sum(model.y[j] * x for j, x in change.items()) == 0 else {}
+
+    # the file
+
+    def _entries(self, a: Array) -> list[list[int]]:
+        return [[int(i), int(a[i])] for i in np.flatnonzero(a)]
+
+    def records(self) -> Iterator[Record]:
+        """Yield the records of the tree in the order of the file: a node, its lower child, its upper child."""
+        stack = [self.root]
+        while stack:
+            node = stack.pop()
+            yield from node.records
+            if node.split is None:
+                yield {"leaf": self._entries(node.leaf)}
+                continue
+            yield {"split": [node.split[0], self._margin(node.split[1])]}
+            stack.extend(node.children[::-1])
+
+
+def _cost_of_shift(shift: Array, r2: Array, kappa: Array) -> Array:
+    """Return max over 0 <= s <= kappa of s shift - s^2 r2 / 2, for shift >= 0."""
+    s = np.where(r2 > 0, np.minimum(kappa, shift / np.where(r2 > 0, r2, 1.0)), kappa)
+    return np.where(shift > 0, s * shift - 0.5 * s * s * r2, 0.0)
+
+
+def _reach(slack: float, r2: Array, kappa: Array) -> Array:
+    """Return the largest shift that costs at most ``slack``."""
+    inner = np.sqrt(2.0 * slack * r2)
+    linear = slack / kappa + 0.5 * kappa * r2
+    return np.where(kappa <= 0, np.inf, np.where(2.0 * slack <= kappa * kappa * r2, inner, linear))
