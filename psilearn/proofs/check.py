@@ -383,13 +383,20 @@ class Gram:
 
     def penalty(self, coef, unit):
         """Return l2/2 sum_j v_j' K v_j, or with err more: |v'(K - K0)v| <= err (sum |v|)^2."""
-        return self.problem.l2 * self._square([dict(enumerate(row)) for row in coef], unit) / 2
+        return self.problem.l2 * self._square(self.combine([dict(enumerate(row)) for row in coef]), unit) / 2
 
     def combine(self, R, V=None):
-        """Return the coefficients of sum_i R_ij K(x_i, .): the multipliers themselves, added to an earlier V."""
-        if V is None:
-            return R
-        return [{i: old.get(i, 0) + new.get(i, 0) for i in {*old, *new}} for old, new in zip(V, R)]
+        """Return (v, v' K v) for the coefficients v_j of sum_i R_ij K(x_i, .), the multipliers, added to an earlier V.
+
+        (v + r)' K (v + r) = v' K v + 2 r' K v + r' K r, which is short if r has few entries.
+        """
+        out = []
+        for (old, square), new in zip(V or [({}, 0)] * len(R), R):
+            for i, r in new.items():
+                row = self.K[i]
+                square += r * (2 * sum(row[j] * s for j, s in old.items()) + sum(row[j] * s for j, s in new.items()))
+            out.append(({**old, **{i: old.get(i, 0) + r for i, r in new.items()}}, square))
+        return out
 
     def conjugate(self, V, unit, shift=None):
         """Return P*(V) = sum_j v_j' K v_j / (2 l2), an upper bound if kernel values are enclosed only.
@@ -400,11 +407,8 @@ class Gram:
         return self._square(V, power(unit)) / (2 * self.problem.l2)
 
     def _square(self, V, unit):
-        total, size = 0, 0
-        for row in V:
-            pairs = [(i, r) for i, r in row.items() if r]
-            total += sum(r * sum(self.K[i][j] * s for j, s in pairs) for i, r in pairs)
-            size += sum(abs(r) for _, r in pairs) ** 2
+        total = sum(square for _, square in V)
+        size = sum(sum(abs(r) for r in row.values()) ** 2 for row, _ in V) if self.err else 0
         return unit**2 * (power(self.e) * total + self.err * size)
 
     def reach(self, i, j, bound, c):

@@ -24,11 +24,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..kernels.pieces import FREE, GONE, IN, LEAN, OUT
-from ..kernels.tree import Model, solve_node
-from ..solvers.branch import make_work, margin_bounds, solve_fixed
-from ..solvers.reduction import kernel_coordinates
-from . import exact
+from ..exact.two_class.node.envelope_jit import FREE, GONE, IN, LEAN, OUT
+from ..exact.two_class.node.node_jit import Model, solve_node
+from ..exact.two_class.reduction import kernel_coordinates
+from ..exact.two_class.tree.search import make_work, margin_bounds, solve_fixed
+from . import cuts_jit, exact
 
 Array = NDArray[np.float64]
 Record = dict[str, Any]
@@ -135,6 +135,9 @@ class Node:
     b: float = field(compare=False)
     leaf: Array = field(compare=False)
     records: list[Record] = field(default_factory=list, compare=False)
+    cuts: list[tuple[Any, ...]] = field(default_factory=list, compare=False)
+    kept: list[tuple[Any, ...]] = field(default_factory=list, compare=False)
+    used: set[int] = field(default_factory=set, compare=False)
     split: tuple[int, float] | None = field(default=None, compare=False)
     children: tuple[Any, ...] = field(default=(), compare=False)
 
@@ -151,63 +154,38 @@ class Replay:
         self.goal = goal / self.value
         self.safe_goal = self.goal * (1.0 + ROUNDING) + 1e-300
         steepest = float(model.cost.max()) * max(1.0, float(model.slopes.sum()))
-        bits = exact.COARSE_BITS + (0 if model.norm == 2 else 8)
+        bits = exact.COARSE_BITS + (0 if model.norm == 2 else 4)
         self.unit = exact.unit_of(steepest * self.value, bits)
         self.quantum = math.ldexp(1.0, self.unit) / self.value
-        self.breaks = np.unique(np.append(model.knots[model.knots > model.t], model.t))
-        self.at_breaks = self._loss(self.breaks[None, :], model.cost[:, None])
+        self.top = float(np.append(model.knots, model.t).max())
+        self.room = 0.1 * _L1_ROOM
         self.work, self.trial = make_work(model), make_work(model)
         self.count = 0
-        n = model.y.size
+        n, m = model.y.size, model.a.shape[1] + 3
+        self.terms, self.v, self.moved = np.zeros(n), np.zeros(model.a.shape[1]), np.zeros(model.a.shape[1])
+        whole = np.zeros(4 * n, np.int64), np.zeros(4 * n, np.int64), np.zeros(4 * n), np.zeros(4 * n, np.int64)
+        self.cuts = *whole, np.zeros((4 * n, m), np.int64), np.zeros((4 * n, m))
         self.root = self._node(np.full(n, -np.inf), np.full(n, np.inf), np.zeros(n), 0.0)
         self.stuck: list[Node] = []
 
     # values of multipliers
 
-    def _loss(self, u: Any, cost: Any, from_left: bool = False) -> Array:
-        model = self.model
-        paid = np.zeros(np.broadcast_shapes(np.shape(u), np.shape(cost)))
-        for c, p in zip(model.slopes, model.knots):
-            paid += c * np.maximum(p - np.maximum(u, model.t), 0.0)
-        below = u <= model.t if from_left else u < model.t
-        return cost * np.where(below, model.cap, np.minimum(paid, model.cap))
-
-    def _terms(self, i: Any, alpha: Array, low: Array, high: Array) -> Array:
-        """Least cost_i l(u) + alpha_i u over [low, high), for samples ``i`` (an index array or slice)."""
-        cost = self.model.cost[i]
-        inside = (self.breaks > low[:, None]) & (self.breaks < high[:, None])
-        out = np.where(inside, self.at_breaks[i] + alpha[:, None] * self.breaks, np.inf).min(axis=1)
-        for ends, from_left in ((low, False), (high, True)):
-            finite = np.isfinite(ends)
-            at = np.where(finite, ends, 0.0)
-            out = np.minimum(out, np.where(finite, self._loss(at, cost, from_left) + alpha * at, np.inf))
-        return out
-
     def _rounded(self, alpha: Array, low: Array, high: Array) -> Array:
         """Multipliers as whole numbers of quanta, balanced, and within what infinite intervals allow."""
-        model = self.model
+        model, a = self.model, np.empty(alpha.size)
         if model.norm == 1:
             size = float(np.abs(alpha @ model.a).max(initial=0.0))
             alpha = alpha * ((1.0 - _L1_ROOM) / max(1.0, size))
-        a = np.rint(alpha / self.quantum)
-        a = np.where(np.isinf(high), np.maximum(a, 0.0), a)
-        a = np.where(np.isinf(low), np.minimum(a, 0.0), a)
-        off = float(model.y @ a)
-        if off:
-            best = int(np.argmax(np.abs(a)))
-            if abs(a[best]) <= abs(off) or abs(off) > 10 * a.size or np.abs(a).max() > 2.0**52:
-                return np.zeros(a.size)
-            a[best] -= model.y[best] * off
+        cuts_jit.whole(alpha, self.quantum, low, high, model.y, a)
         return a
 
     def _dual(self, a: Array, low: Array, high: Array) -> float:
-        """Value of rounded multipliers, -inf if the conjugate of an l1 penalty is infinite."""
-        alpha = a * self.quantum
-        v = alpha @ self.model.a
-        total = float(np.sum(self._terms(slice(None), alpha, low, high)))
-        if self.model.norm == 2:
-            return total - 0.5 * float(v @ v)
-        return total if float(np.abs(v).max(initial=0.0)) <= 1.0 - 0.1 * _L1_ROOM else -math.inf
+        """Value of whole multipliers; leaves their terms and sum_i alpha_i a_i in ``terms`` and ``v``."""
+        model = self.model
+        return cuts_jit.dual_value(
+            a, self.quantum, low, high, model.a, model.cost, model.knots, model.slopes, model.t, model.cap, model.norm,
+            self.room, self.terms, self.v,
+        )  # fmt: skip
 
     # nodes
 
@@ -223,9 +201,14 @@ class Replay:
 
     def _solve(self, node: Node, work: Any) -> None:
         """Solve the relaxation of a node and keep the best multipliers."""
-        solve_node(self.model, work, self.safe_goal * (1.0 + ROUNDING))
+        value, _ = solve_node(self.model, work, self.safe_goal * (1.0 + ROUNDING))
         node.alpha, node.b = work.alpha.copy(), float(work.b[0])
-        a = self._rounded(node.alpha, node.low, node.high)
+        alpha = node.alpha
+        if value > 1.1 * self.safe_goal and node.bound < self.safe_goal:
+            # The dual of a contradictory node has no end; by concavity a shorter step reaches the goal as well.
+            start = node.leaf * self.quantum
+            alpha = start + (1.05 * self.safe_goal - node.bound) / (value - node.bound) * (alpha - start)
+        a = self._rounded(alpha, node.low, node.high)
         bound = self._dual(a, node.low, node.high)
         if bound > node.bound:
             node.bound, node.leaf = bound, a
@@ -252,7 +235,7 @@ class Replay:
         low, high = margin_bounds(model, self.goal * (1.0 + ROUNDING))
         low = np.floor((low - ROUNDING * (1.0 + np.abs(low))) / _GRID) * _GRID
         high = np.ceil((high + ROUNDING * (1.0 + np.abs(high))) / _GRID) * _GRID
-        high = np.where(high < self.breaks[-1], np.maximum(high, _GRID - model.t), np.inf)
+        high = np.where(high < self.top, np.maximum(high, _GRID - model.t), np.inf)
         high = np.where(high > low, high, np.inf)
         self._record_ends(root, "floor", low)
         self._record_ends(root, "ceiling", high)
@@ -326,6 +309,11 @@ class Replay:
                     return ()
                 if not self._tighten(node):
                     break
+            else:
+                self._load(self.work, node)
+                self._solve(node, self.work)
+                if node.bound >= self.safe_goal:
+                    return ()
             children = self._branch(node)
             still_open = [child for child in children if child.bound < self.safe_goal]
             if len(still_open) != 1 or len(children) < 2:
@@ -336,12 +324,12 @@ class Replay:
         """Divide at t by the sample whose two children have the best bounds, trying the most promising ones."""
         model, work = self.model, self.work
         free = np.flatnonzero((node.low < model.t) & (node.high > model.t))
+        self._dual(node.leaf, node.low, node.high)
         u, cost = work.u[free], model.cost[free]
-        alpha = node.leaf[free] * self.quantum
-        paid = self._terms(free, alpha, node.low[free], node.high[free]) - alpha * u
+        paid = self.terms[free] - node.leaf[free] * self.quantum * u
         given_up = np.maximum(cost * model.cap - paid, 0.0)
-        believed = np.maximum(self._loss(np.maximum(u, model.t), cost) - paid, 0.0)
-        believed += 0.5 * np.maximum(model.t - u, 0.0) ** 2
+        loss = np.maximum(model.knots - np.maximum(u, model.t)[:, None], 0.0) @ model.slopes
+        believed = np.maximum(cost * loss - paid, 0.0) + 0.5 * np.maximum(model.t - u, 0.0) ** 2
         order = free[np.argsort(-(given_up * believed + 1e-12 * given_up), kind="stable")[:_TRIED]]
         best, chosen = -1.0, None
         for i in order:
@@ -368,92 +356,24 @@ class Replay:
     def _tighten(self, node: Node) -> bool:
         """Shrink intervals by changes of the node's multipliers; returns whether that is worth another solve."""
         model = self.model
-        base, alpha = node.leaf, node.leaf * self.quantum
-        terms = self._terms(slice(None), alpha, node.low, node.high)
-        v = alpha @ model.a
-        total = float(terms.sum())
-        cuts, fixed, raised = [], 0, 0
-        low, high = node.low.copy(), node.high.copy()
-        for i, side, c, change in self._proposals(node, alpha, terms, total, v):
-            if not low[i] < c < high[i]:
-                continue
-            lost = (low[i], c) if side == "<" else (c, high[i])
-            if self._closes(i, lost, change, base, terms, total, v, node) < self.safe_goal:
-                continue
-            cuts.append([i, side, self._margin(c), [[int(j), int(x)] for j, x in change.items()]])
-            low[i], high[i] = (c, high[i]) if side == "<" else (low[i], c)
-            fixed += c == model.t
-            raised += 1
-        for first in range(0, len(cuts), _CUTS):
-            node.records.append({"multipliers": self._entries(base), "cuts": cuts[first : first + _CUTS]})
-        node.low, node.high = low, high
-        return fixed > 0 or raised > 2
-
-    def _closes(
-        self, i: int, lost: tuple[float, float], change: dict[int, float], base: Array, terms: Array, total: float,
-        v: Array, node: Node,
-    ) -> float:  # fmt: skip
-        """Bound on the part of a node that a cut takes away, with changed multipliers."""
-        members = np.array([i, *(j for j in change if j != i)])
-        a = base[members] + np.array([change.get(int(j), 0.0) for j in members])
-        low, high = node.low[members].copy(), node.high[members].copy()
-        low[0], high[0] = lost
-        alpha = a * self.quantum
-        if np.any((alpha < 0) & np.isinf(high)) or np.any((alpha > 0) & np.isinf(low)):
-            return -math.inf
-        after = total + float(np.sum(self._terms(members, alpha, low, high) - terms[members]))
-        v = v + (alpha - base[members] * self.quantum) @ self.model.a[members]
-        if self.model.norm == 2:
-            return after - 0.5 * float(v @ v)
-        return after if float(np.abs(v).max(initial=0.0)) <= 1.0 - 0.01 * _L1_ROOM else -math.inf
-
-    def _proposals(
-        self, node: Node, alpha: Array, terms: Array, total: float, v: Array
-    ) -> Iterator[tuple[int, str, float, dict[int, float]]]:
-        """Yield cuts that the node's slack suggests: (sample, side, margin, change of the multipliers).
-
-        Moving the margin of i by ``shift`` costs at least max over 0 <= s <= kappa of s shift - s^2 r2 / 2, where s is
-        moved from i to a member j of the basis: r2 = ||x_i - x_j||^2, kappa the room of j in its piece.
-        """
-        model, t = self.model, self.model.t
-        slack = self.safe_goal - (total - (0.5 * float(v @ v) if model.norm == 2 else 0.0))
-        free = np.flatnonzero((node.low < t) & (node.high > t))
+        free = np.flatnonzero((node.low < model.t) & (node.high > model.t))
         if free.size == 0:
-            return
-        partner, r2, rise, fall = self._rooms(free)
-        if partner.size == 0:
-            return
-        u, cost = self.work.u[free][:, None], model.cost[free][:, None]
-        a, paid = alpha[free][:, None], terms[free][:, None]
-        with np.errstate(divide="ignore", invalid="ignore"):
-            shift = np.maximum(np.maximum(u - t, a * r2), 0.0)
-            out = _cost_of_shift(shift, r2, fall) + a * (u - shift) + cost * model.cap - paid
-            out = np.where(a < fall, out, -np.inf)
-            inside = self._terms(free, alpha[free], np.full(free.size, t), node.high[free])[:, None]
-            into = _cost_of_shift(np.maximum(t - u, 0.0), r2, rise) + inside - paid
-            down, up = _reach(slack, r2, fall), _reach(slack, r2, rise)
-        for row, i in enumerate(free.tolist()):
-            i_out, i_in = int(np.argmax(out[row])), int(np.argmax(into[row]))
-            if out[row, i_out] > slack:
-                yield i, "<", t, self._change(i, row, i_out, -1.0, float(shift[row, i_out]), r2, fall, partner)
-                continue
-            if into[row, i_in] > slack:
-                yield i, ">", t, self._change(i, row, i_in, 1.0, max(t - float(u[row, 0]), 0.0), r2, rise, partner)
-                continue
-            j = int(np.argmin(down[row]))
-            c = float(u[row, 0] - down[row, j] * (1.0 + 1e-7))
-            if c >= t or c > node.low[i] + _WORTH * (t - node.low[i]):
-                c = t if c >= t else math.floor(c / _GRID) * _GRID
-                yield i, "<", c, self._change(i, row, j, -1.0, float(u[row, 0]) - c, r2, fall, partner)
-            j = int(np.argmin(up[row]))
-            c = float(u[row, 0] + up[row, j] * (1.0 + 1e-7))
-            top = min(node.high[i], self.breaks[-1])
-            if c < t or c < top - _WORTH * (top - t):
-                c = t if c < t else math.ceil(c / _GRID) * _GRID
-                yield i, ">", c, self._change(i, row, j, 1.0, c - float(u[row, 0]), r2, rise, partner)
+            return False
+        self._dual(node.leaf, node.low, node.high)
+        low, high = node.low.copy(), node.high.copy()
+        count = cuts_jit.find_cuts(
+            free, self.work.u, node.leaf, self.quantum, low, high, self.terms, self.v, *self._rooms(free), model.a,
+            model.y, model.cost, model.knots, model.slopes, model.t, model.cap, model.norm, self.safe_goal, self.room,
+            _GRID, _WORTH, self.moved, *self.cuts,
+        )  # fmt: skip
+        if count == 0:
+            return False
+        node.cuts.append((node.leaf, *(part[:count].copy() for part in self.cuts)))
+        node.low, node.high = low, high
+        return bool(np.any(self.cuts[2][:count] == model.t)) or count > 2
 
-    def _rooms(self, free: NDArray[np.intp]) -> tuple[NDArray[np.intp], Array, Array, Array]:
-        """Partners, and per (free sample, partner) r2 and the room for the margin to rise and to fall."""
+    def _rooms(self, free: NDArray[np.intp]) -> tuple[NDArray[np.int64], Array, Array, Array, Array]:
+        """Partners, their shares, and per (free sample, partner) r2 and the room for the margin to rise and fall."""
         model, work = self.model, self.work
         if model.norm == 1:
             return self._rooms_l1(free)
@@ -465,75 +385,78 @@ class Replay:
         rise, fall = np.where(same, below, above), np.where(same, above, below)
         is_itself = free[:, None] == members[None, :]
         rise, fall = np.where(is_itself, 0.0, rise), np.where(is_itself, 0.0, fall)
-        return members.copy(), model.dist[np.ix_(free, members)] ** 2, rise, fall
+        return members.copy(), np.zeros((1, 1)), model.dist[np.ix_(free, members)] ** 2, rise, fall
 
-    def _rooms_l1(self, free: NDArray[np.intp]) -> tuple[NDArray[np.intp], Array, Array, Array]:
+    def _rooms_l1(self, free: NDArray[np.intp]) -> tuple[NDArray[np.int64], Array, Array, Array, Array]:
         """1-norm: one direction per sample, along which all basic terms move and the penalty's conjugate stays 0."""
         basis, terms = self.work.basis, self.work.terms
-        self.shares = basis.rows[free] @ basis.inverse
+        shares = basis.rows[free] @ basis.inverse
         held = basis.full[basis.members]
         below = np.maximum(held - terms.vert[basis.members, basis.piece], 0.0)
         above = np.maximum(terms.vert[basis.members, basis.piece + 1] - held, 0.0)
-        size = np.abs(self.shares)
+        size = np.abs(shares)
         with np.errstate(divide="ignore", invalid="ignore"):
-            up, down = np.where(self.shares < 0, above, below) / size, np.where(self.shares < 0, below, above) / size
+            up, down = np.where(shares < 0, above, below) / size, np.where(shares < 0, below, above) / size
         rise = np.where(size > 1e-12, up, np.inf).min(axis=1, keepdims=True)
         fall = np.where(size > 1e-12, down, np.inf).min(axis=1, keepdims=True)
         is_basic = basis.place[free][:, None] >= 0
-        zero = np.zeros((free.size, 1))
-        return np.zeros(1, np.intp), zero, np.where(is_basic, 0.0, rise), np.where(is_basic, 0.0, fall)
-
-    def _change(
-        self, i: int, row: int, column: int, side: float, shift: float, r2: Array, room: Array,
-        partner: NDArray[np.intp],
-    ) -> dict[int, float]:  # fmt: skip
-        """Whole numbers to be added to the multipliers: side * s on sample i, balanced by its partners."""
-        model, kappa = self.model, float(room[row, column])
-        if model.norm == 2:
-            j, square = int(partner[column]), float(r2[row, column])
-            s = min(kappa, max(shift, 0.0) / square) if square > 0 else kappa
-            step = side * np.rint(min(s, 1e12) / self.quantum)
-            return {i: step, j: -step * model.y[i] * model.y[j]} if step and j != i else {}
-        basis, n = self.work.basis, model.y.size
-        step = side * np.rint(min(kappa * (1.0 - 1e-9), 1e12) / self.quantum)
-        if not step or not math.isfinite(kappa):
-            return {}
-        change = {i: float(step)}
-        for q, member in enumerate(basis.members.tolist()):
-            if member < n and abs(self.shares[row, q]) > 1e-12:
-                change[member] = change.get(member, 0.0) - float(np.rint(step * self.shares[row, q]))
-        off = sum(model.y[j] * x for j, x in change.items())
-        if off:
-            last = max((j for j in change if j != i), key=lambda j: abs(change[j]), default=i)
-            change[last] -= model.y[last] * off
-        return change if sum(model.y[j] * x for j, x in change.items()) == 0 else {}
+        rise, fall = np.where(is_basic, 0.0, rise), np.where(is_basic, 0.0, fall)
+        return basis.members.copy(), shares, np.zeros((free.size, 1)), rise, fall
 
     # the file
 
     def _entries(self, a: Array) -> list[list[int]]:
         return [[int(i), int(a[i])] for i in np.flatnonzero(a)]
 
+    def _cut_records(self, base: Array, cuts: list[Any]) -> Iterator[Record]:
+        lines = []
+        for i, side, c, who, step in cuts:
+            lines.append([i, "<" if side < 0 else ">", self._margin(c), [[j, int(x)] for j, x in zip(who, step)]])
+        for first in range(0, len(lines), _CUTS):
+            yield {"multipliers": self._entries(base), "cuts": lines[first : first + _CUTS]}
+
+    def _prune(self) -> None:
+        """Drop the cuts that nothing below them rests on.
+
+        Raising the lower end of a sample changes the value of multipliers only if that sample's is not zero, so a cut
+        is needed only if its sample has a multiplier, or is divided or cut, somewhere below.
+        """
+        order, stack = [], [self.root]
+        while stack:
+            node = stack.pop()
+            order.append(node)
+            stack.extend(node.children)
+        for node in reversed(order):
+            if node.split is None:
+                node.used = set(np.flatnonzero(node.leaf).tolist())
+            else:
+                node.used = {node.split[0]}.union(*(child.used for child in node.children))
+            for child in node.children:
+                child.used = set()
+            kept = []
+            for base, *parts in reversed(node.cuts):
+                lines = []
+                for i, side, c, size, who, step in reversed(list(zip(*parts))):
+                    if side > 0 or i in node.used:
+                        members = who[:size].tolist()
+                        lines.append((int(i), side, c, members, step[:size].tolist()))
+                        node.used.update((int(i), *members))
+                if lines:
+                    node.used.update(np.flatnonzero(base).tolist())
+                    kept.append((base, lines[::-1]))
+            node.kept = kept[::-1]
+
     def records(self) -> Iterator[Record]:
         """Yield the records of the tree in the order of the file: a node, its lower child, its upper child."""
+        self._prune()
         stack = [self.root]
         while stack:
             node = stack.pop()
             yield from node.records
+            for base, cuts in node.kept:
+                yield from self._cut_records(base, cuts)
             if node.split is None:
                 yield {"leaf": self._entries(node.leaf)}
                 continue
             yield {"split": [node.split[0], self._margin(node.split[1])]}
             stack.extend(node.children[::-1])
-
-
-def _cost_of_shift(shift: Array, r2: Array, kappa: Array) -> Array:
-    """Return max over 0 <= s <= kappa of s shift - s^2 r2 / 2, for shift >= 0."""
-    s = np.where(r2 > 0, np.minimum(kappa, shift / np.where(r2 > 0, r2, 1.0)), kappa)
-    return np.where(shift > 0, s * shift - 0.5 * s * s * r2, 0.0)
-
-
-def _reach(slack: float, r2: Array, kappa: Array) -> Array:
-    """Return the largest shift that costs at most ``slack``."""
-    inner = np.sqrt(2.0 * slack * r2)
-    linear = slack / kappa + 0.5 * kappa * r2
-    return np.where(kappa <= 0, np.inf, np.where(2.0 * slack <= kappa * kappa * r2, inner, linear))

@@ -6,25 +6,27 @@ different problems; the file is checked once more by whoever reads it. The forma
 
 from __future__ import annotations
 
+import csv
 import gzip
 import json
 import math
+import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from .._version import __version__
-from ..files import writing
-from ..losses import JUMP_TOLERANCE
-from ..problem import Problem
-from ..result import Verification, relative_gap
+from .. import __version__
+from ..core.losses import JUMP_TOLERANCE
+from ..core.problem import Problem
+from ..core.result import Verification, relative_gap
 from . import check as checker
 from . import exact, search
 
@@ -357,9 +359,22 @@ def _shift(V: list[list[int]], e: int, problem: Problem) -> list[int]:
 # -- files -------------------------------------------------------------------------------------------------------------
 
 
+@contextmanager
+def _whole(path: str | Path) -> Iterator[IO[bytes]]:
+    """Open a temporary neighbour of ``path`` and rename it at the end, so that nobody sees half a proof."""
+    path = Path(path)
+    part = path.with_name(f".{path.name[:40]}.{os.getpid()}.part")
+    try:
+        with open(part, "wb") as file:
+            yield file
+        os.replace(part, path)
+    finally:
+        part.unlink(missing_ok=True)
+
+
 def write(path: str | Path, records: Iterable[Record]) -> None:
     """Write records as JSON lines, gzip."""
-    with writing(path, "wb") as file, gzip.GzipFile("", "wb", fileobj=file, mtime=0) as packed:
+    with _whole(path) as file, gzip.GzipFile("", "wb", fileobj=file, mtime=0) as packed:
         for record in records:
             packed.write(json.dumps(record, separators=(",", ":")).encode() + b"\n")
 
@@ -368,9 +383,7 @@ def write_csv(path: str | Path, X: Any, y: Any, sample_weight: Any = None, names
     """Write data as the CSV file that the checker reads on its command line: features, "weight" if any, "y" last."""
     rows, labels, weights = as_lists(X, y, sample_weight)
     names = [str(name) for name in (names or range(len(rows[0])))]
-    import csv
-
-    with writing(path) as file:
+    with open(path, "w", newline="", encoding="utf-8") as file:
         out = csv.writer(file, lineterminator="\n")
         out.writerow([*names, *([] if sample_weight is None else ["weight"]), "y"])
         for row, label, weight in zip(rows, labels, weights):
