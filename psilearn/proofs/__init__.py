@@ -1,18 +1,4 @@
-"""Proof files: written by the library, checked in exact arithmetic by :mod:`.check`, which imports nothing of ours."""
+"""Proof files: :mod:`.write` makes them (:func:`psilearn.prove`), :mod:`.check` checks them and imports nothing of ours.
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from .write import check, prove
-
-__all__ = ["check", "prove"]
-
-
-def __getattr__(name: str) -> Any:
-    if name in __all__:
-        from . import write
-
-        return getattr(write, name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+The format is described in ``format.md``. Nothing is imported here, so that the checker runs as a module at no cost.
+"""

@@ -22,8 +22,9 @@ MAY_IMPORT = {
     "evaluation": set(),
     "estimators": {"core", "rules", "solve", "evaluation"},
     "datasets": {"core"},
+    "proofs": {"core", "exact", "__init__"},
     "app": {"core", "engines", "exact", "rules", "solve", "evaluation", "estimators", "datasets", "__init__"},
-    "__init__": {"core", "rules", "estimators", "evaluation", "datasets", "app"},
+    "__init__": {"core", "rules", "estimators", "evaluation", "datasets", "proofs", "app"},
     "__main__": {"app", "core"},
 }
 #: The same for the rooms inside the largest ones, by their first folder or file.
