@@ -29,6 +29,8 @@ without losing any (W, b) with F < bound; a *leaf* shows F >= bound in its node,
 closed no such (W, b) exists. Each rule is proved in the docstring of the method that checks it.
 """
 
+# mypy: no-check-untyped-defs
+
 import csv
 import decimal
 import gzip

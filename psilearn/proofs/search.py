@@ -24,8 +24,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..exact.two_class.node.active_set_jit import Basis
 from ..exact.two_class.node.envelope_jit import FREE, GONE, IN, LEAN, OUT
 from ..exact.two_class.node.node_jit import Model, solve_node
+from ..exact.two_class.node.simplex_jit import Tableau
 from ..exact.two_class.reduction import kernel_coordinates
 from ..exact.two_class.tree.search import make_work, margin_bounds, solve_fixed
 from . import cuts_jit, exact
@@ -377,6 +379,7 @@ class Replay:
         model, work = self.model, self.work
         if model.norm == 1:
             return self._rooms_l1(free)
+        assert isinstance(work.basis, Basis)
         members = work.basis.members[: work.basis.size[0]]
         piece = work.basis.piece[: members.size]
         below = np.maximum(work.alpha[members] - work.terms.vert[members, piece], 0.0)
@@ -390,6 +393,7 @@ class Replay:
     def _rooms_l1(self, free: NDArray[np.intp]) -> tuple[NDArray[np.int64], Array, Array, Array, Array]:
         """1-norm: one direction per sample, along which all basic terms move and the penalty's conjugate stays 0."""
         basis, terms = self.work.basis, self.work.terms
+        assert isinstance(basis, Tableau)
         shares = basis.rows[free] @ basis.inverse
         held = basis.full[basis.members]
         below = np.maximum(held - terms.vert[basis.members, basis.piece], 0.0)

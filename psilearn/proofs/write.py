@@ -27,6 +27,7 @@ from .. import __version__
 from ..core.losses import JUMP_TOLERANCE
 from ..core.problem import Problem
 from ..core.result import Verification, relative_gap
+from ..core.spaces import KernelSpace
 from . import check as checker
 from . import exact, search
 
@@ -108,7 +109,8 @@ class Statement:
 
     def collect(self, values: Array) -> Array:
         """Add up values of the library's rows by the checker's samples (first axis)."""
-        out, done = np.zeros((self.exact.n, *values.shape[1:])), set()
+        out = np.zeros((self.exact.n, *values.shape[1:]))
+        done: set[int] = set()
         for row, sample in zip(self.rows.tolist(), self.exact.sample):
             if sample is not None and row not in done:
                 done.add(row)
@@ -181,9 +183,9 @@ def _l1_record(problem: Problem) -> Any:
 def _kernel_record(estimator: Any, problem: Problem) -> Record:
     if not problem.is_kernel:
         return {"kind": "linear"}
-    kernel = estimator.kernel_
-    if kernel.kind == "precomputed":
-        return {"kind": "precomputed", "ridge": _ridge(np.asarray(problem.space.K, dtype=np.float64)).hex()}
+    kernel, space = estimator.kernel_, problem.space
+    if kernel.kind == "precomputed" and isinstance(space, KernelSpace):
+        return {"kind": "precomputed", "ridge": _ridge(np.asarray(space.K, dtype=np.float64)).hex()}
     if kernel.kind == "rbf":
         return {"kind": "rbf", "gamma": float(kernel.gamma).hex()}
     if kernel.kind == "poly" and kernel.known_psd:
