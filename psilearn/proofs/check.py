@@ -182,7 +182,7 @@ class Problem:
         if kernel["kind"] == "linear":
             self.space = Linear(self)
         else:
-            require(self.l2 > 0 and not any(any(row) for row in self.l1), "kernels take an l2 penalty alone")
+            require(self.l2 > 0 and all(w == 0 for row in self.l1 for w in row), "kernels take an l2 penalty alone")
             self.space = Gram(self, kernel)
 
     def _read_data(self, data, stated, rows, labels, weights):
@@ -713,7 +713,6 @@ def verify(records, rows, labels, weights):
     problem = Problem(claim, rows, labels, weights)
     objective, bound, units = number(claim["objective"]), number(claim["bound"]), claim["units"]
     coef, unit, margin = (integer(units[key], -MAX_EXPONENT, 0) for key in ("coef", "multiplier", "margin"))
-    require(bound <= objective, "the claimed bound exceeds the claimed objective")
     require(problem.objective(records.next(), coef) <= objective, "the coefficients do not attain the objective")
     search = Search(problem, bound, unit, margin)
     rules = {"leaf": search.leaf, "split": search.split, "cuts": search.cuts,
@@ -728,6 +727,31 @@ def verify(records, rows, labels, weights):
     return claim, objective, bound
 
 
+def describe(claim):
+    """Return one line on the problem of a claim that was checked: what was proved is about this problem only."""
+
+    def plain(value):
+        if isinstance(value, list):
+            parts = [plain(part) for part in value]
+            return parts[0] if parts and all(part == parts[0] for part in parts) else "[" + ", ".join(parts) + "]"
+        return value if value == "inf" else repr(float.fromhex(value))
+
+    stated = claim["problem"]
+    loss, penalty, kernel = stated["loss"], stated["penalty"], stated["kernel"]
+    hinges = " + ".join(f"{plain(cs)} ({plain(t)} - u)_+" for t, cs in loss["hinges"]) or "0"
+    text = f"loss {hinges}"
+    if loss["cap"] is not None:
+        text += f", {plain(loss['cap'])} for u < {plain(loss['t'])}"
+        if float.fromhex(loss["tolerance"]) > 0:
+            text += f" (a margin that misses it by at most {plain(loss['tolerance'])} counts as there)"
+    numbers = [
+        f"{name} {value if name == 'degree' else plain(value)}" for name, value in kernel.items() if name != "kind"
+    ]
+    text += f"; C = {plain(stated['C'])}, class weights {plain(stated['class_weight'])}"
+    text += f"; penalty l2 {plain(penalty['l2'])}, l1 {plain(penalty['l1'])}; {kernel['kind']} kernel"
+    return " ".join([text, *numbers]).replace("linear kernel", "linear")
+
+
 def read_claim(path):
     """Return the first record of a file, unchecked."""
     with gzip.open(path, "rb") as file:
@@ -739,12 +763,12 @@ def check_proof(path, rows, labels, weights):
     try:
         numbers = len(set(labels)) * (len(rows) + (len(rows[0]) if rows else 0))
         with gzip.open(path, "rb") as file:
-            _, objective, bound = verify(Records(file, numbers), rows, labels, weights)
+            claim, objective, bound = verify(Records(file, numbers), rows, labels, weights)
     except Rejected as reason:
         return False, None, None, f"rejected: {reason}"
     except (*_UNREADABLE, TypeError, AttributeError, ArithmeticError) as error:
         return False, None, None, f"rejected: the file cannot be read ({type(error).__name__}: {str(error)[:80]})"
-    return True, objective, bound, "proved in exact arithmetic"
+    return True, objective, bound, f"proved in exact arithmetic: {describe(claim)}"
 
 
 def main(arguments=None):

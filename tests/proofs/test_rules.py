@@ -69,6 +69,27 @@ def test_weak_duality_is_accepted_and_not_a_unit_more(tmp_path):
     assert "does not reach the bound" in message
 
 
+def test_the_verdict_names_the_problem(tmp_path):
+    """A proof is about the problem in the file; whoever reads the verdict must see which one that is."""
+    claim, data = claim_of(*SAME_PLACE, hinges=((1.0, 0.5),), t=0.25, cap=2.0, tolerance=0.125, C=3.0, l2=0.5)
+    ok, message = verdict(tmp_path, claim, data, [{"leaf": []}], 20.0, 0.0)
+    assert ok
+    for part in ("0.5 (1.0 - u)_+", "2.0 for u < 0.25", "at most 0.125", "C = 3.0", "l2 0.5", "linear"):
+        assert part in message
+    kernel = {"kind": "precomputed", "ridge": hexed(0.75)}
+    claim, data = claim_of([[1.0, 1.0]] * 2, [0, 1], kernel=kernel)
+    assert "ridge 0.75" in verdict(tmp_path, claim, data, [{"leaf": []}], 2.0, 0.0)[1]
+
+
+def test_kernels_take_no_l1_penalty(tmp_path):
+    for weight in (hexed(1.0), "inf"):
+        claim, data = claim_of(*SAME_PLACE, kernel={"kind": "rbf", "gamma": hexed(1.0)})
+        claim["problem"]["penalty"]["l1"] = weight
+        ok, message = verdict(tmp_path, claim, data, [{"leaf": []}], 2.0, 0.0)
+        assert not ok
+        assert "l2 penalty alone" in message
+
+
 def test_multipliers_above_the_slope_of_the_loss_prove_nothing(tmp_path):
     claim, data = claim_of(*SAME_PLACE)
     ok, message = verdict(tmp_path, claim, data, [{"leaf": [[0, 5], [1, 5]]}], 20.0, 10.0)
