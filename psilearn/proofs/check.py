@@ -744,9 +744,8 @@ def describe(claim):
         text += f", {plain(loss['cap'])} for u < {plain(loss['t'])}"
         if float.fromhex(loss["tolerance"]) > 0:
             text += f" (a margin that misses it by at most {plain(loss['tolerance'])} counts as there)"
-    numbers = [
-        f"{name} {value if name == 'degree' else plain(value)}" for name, value in kernel.items() if name != "kind"
-    ]
+    numbers = [f"{name} {plain(kernel[name])}" for name in ("gamma", "coef0", "ridge") if name in kernel]
+    numbers += [f"degree {kernel['degree']}"] if kernel["kind"] == "poly" else []
     text += f"; C = {plain(stated['C'])}, class weights {plain(stated['class_weight'])}"
     text += f"; penalty l2 {plain(penalty['l2'])}, l1 {plain(penalty['l1'])}; {kernel['kind']} kernel"
     return " ".join([text, *numbers]).replace("linear kernel", "linear")
