@@ -41,29 +41,34 @@ def term(alpha, low, high, cost, knots, slopes, t, cap):
 
 
 @kernel
-def dual_value(a, quantum, low, high, rows, cost, knots, slopes, t, cap, norm, room, terms, v):
-    """Return the dual value of whole multipliers ``a``; leaves all terms and sum_i alpha_i a_i behind."""
-    total = 0.0
+def dual_value(a, quantum, low, high, rows, cost, knots, slopes, t, cap, norm, slip, blur, terms, v):
+    """Return the dual value of whole multipliers ``a``; leaves all terms and sum_i alpha_i a_i behind.
+
+    ``slip`` and ``blur``, times the sum of all |alpha_i|, are what rounding may have done to the sum of the terms and
+    to an entry of v; both are taken off the value.
+    """
+    total, size = 0.0, 0.0
     for f in range(v.size):
         v[f] = 0.0
     for i in range(a.size):
         alpha = a[i] * quantum
         terms[i] = term(alpha, low[i], high[i], cost[i], knots, slopes, t, cap)
         total += terms[i]
+        size += abs(alpha)
         if alpha != 0.0:
             for f in range(v.size):
                 v[f] += alpha * rows[i, f]
-    return total - conjugate(v, norm, room)
+    return total - conjugate(v, norm, size, slip, blur)
 
 
 @inner
-def conjugate(v, norm, room):
-    """Return 1/2 ||v||^2, or 0 if no entry exceeds 1 - room (and inf otherwise)."""
-    total = 0.0
+def conjugate(v, norm, size, slip, blur):
+    """Return 1/2 ||v||^2, or 0 if no entry exceeds 1 (else inf), rounding errors of value and v on top."""
+    total, error = size * slip, size * blur
     for f in range(v.size):
         if norm == 2:
-            total += 0.5 * v[f] * v[f]
-        elif abs(v[f]) > 1.0 - room:
+            total += (0.5 * abs(v[f]) + error) * abs(v[f]) + error * error
+        elif abs(v[f]) > 1.0 - error:
             return np.inf
     return total
 
@@ -155,13 +160,14 @@ def _write_change(i, sign, shift, column, row, base, quantum, y, partner, shares
 
 @inner
 def _closes(i, lost_low, lost_high, size, who, step, base, quantum, low, high, terms, total, v, moved, rows, cost,
-            knots, slopes, t, cap, norm, room):  # fmt: skip
+            knots, slopes, t, cap, norm, weight, slip, blur):  # fmt: skip
     """Return the dual value of the part of the node that a cut takes away, with changed multipliers."""
     for f in range(v.size):
         moved[f] = v[f]
     own = base[i]
     for r in range(size):
         j = who[r]
+        weight += abs(step[r]) * quantum
         for f in range(v.size):
             moved[f] += step[r] * quantum * rows[j, f]
         if j == i:
@@ -170,12 +176,12 @@ def _closes(i, lost_low, lost_high, size, who, step, base, quantum, low, high, t
             alpha = (base[j] + step[r]) * quantum
             total += term(alpha, low[j], high[j], cost[j], knots, slopes, t, cap) - terms[j]
     total += term(own * quantum, lost_low, lost_high, cost[i], knots, slopes, t, cap) - terms[i]
-    return total - conjugate(moved, norm, room)
+    return total - conjugate(moved, norm, weight, slip, blur)
 
 
 @kernel
 def find_cuts(free, u, base, quantum, low, high, terms, v, partner, shares, r2, rise, fall, rows, y, cost, knots,
-              slopes, t, cap, norm, goal, room, grid, worth, moved, sample, side, margin, sizes, who,
+              slopes, t, cap, norm, goal, slip, blur, grid, worth, moved, sample, side, margin, sizes, who,
               step):  # fmt: skip
     """Write the cuts that whole multipliers ``base`` prove for the free samples; returns their number.
 
@@ -183,10 +189,11 @@ def find_cuts(free, u, base, quantum, low, high, terms, v, partner, shares, r2, 
     from i to a member of the basis (2-norm: r2 = ||x_i - x_j||^2) or to all of them (1-norm: r2 = 0), and kappa is the
     room of the members in their pieces. ``low`` and ``high`` shrink as cuts are made.
     """
-    total = 0.0
+    total, weight = 0.0, 0.0
     for i in range(base.size):
         total += terms[i]
-    slack = goal - (total - conjugate(v, norm, room))
+        weight += abs(base[i]) * quantum
+    slack = goal - (total - conjugate(v, norm, weight, slip, blur))
     top = t
     for k in range(knots.size):
         top = max(top, knots[k])
@@ -243,7 +250,7 @@ def find_cuts(free, u, base, quantum, low, high, terms, v, partner, shares, r2, 
             lost_low, lost_high = (low[i], at) if below else (at, high[i])
             value = _closes(
                 i, lost_low, lost_high, size, who[count], step[count], base, quantum, low, high, terms, total, v, moved,
-                rows, cost, knots, slopes, t, cap, norm, room,
+                rows, cost, knots, slopes, t, cap, norm, weight, slip, blur,
             )  # fmt: skip
             if value < goal:
                 continue

@@ -61,6 +61,11 @@ class Scaled:
     l2: float
     X: Array
 
+    @property
+    def stretch(self) -> float:
+        """Size of the largest entry of the map from given to scaled coordinates."""
+        return 1.0 if self.basis is None else float(np.abs(self.basis).max(initial=0.0))
+
     def allow(self, tolerance: float) -> None:
         """Move knots and jump down by the tolerance of the claim."""
         model = self.model
@@ -156,11 +161,13 @@ class Replay:
         self.goal = goal / self.value
         self.safe_goal = self.goal * (1.0 + ROUNDING) + 1e-300
         steepest = float(model.cost.max()) * max(1.0, float(model.slopes.sum()))
-        bits = exact.COARSE_BITS + (0 if model.norm == 2 else 4)
-        self.unit = exact.unit_of(steepest * self.value, bits)
+        self.peak = float(np.abs(model.a).max(initial=0.0)) * model.y.size
+        self.unit = exact.unit_of(steepest * self.value, exact.COARSE_BITS)
+        if model.norm == 1:  # rounding must not reach the weights of the penalty
+            self.unit = min(self.unit, exact.unit_of(0.1 * _L1_ROOM / max(self.peak, 1e-300) * self.value, 0))
         self.quantum = math.ldexp(1.0, self.unit) / self.value
         self.top = float(np.append(model.knots, model.t).max())
-        self.room = 0.1 * _L1_ROOM
+        self._set_rounding(np.array([self.top]))
         self.work, self.trial = make_work(model), make_work(model)
         self.count = 0
         n, m = model.y.size, model.a.shape[1] + 3
@@ -170,6 +177,14 @@ class Replay:
         self.root = self._node(np.full(n, -np.inf), np.full(n, np.inf), np.zeros(n), 0.0)
         self.stuck: list[Node] = []
 
+    def _set_rounding(self, ends: Array) -> None:
+        """What rounding may do to sums over the samples, per unit of all |alpha_i|: to terms, and to an entry of v."""
+        model, scaled = self.model, self.scaled
+        unit = 2.0**-53 * (model.y.size + 8)
+        reach = float(np.abs(np.append(ends[np.isfinite(ends)], [model.t, self.top])).max())
+        given = float(np.abs(scaled.X).max(initial=0.0)) * scaled.stretch
+        self.slip, self.blur = unit * reach, unit * float(np.abs(model.a).max(initial=0.0)) + 2.0**-50 * given
+
     # values of multipliers
 
     def _rounded(self, alpha: Array, low: Array, high: Array) -> Array:
@@ -177,7 +192,9 @@ class Replay:
         model, a = self.model, np.empty(alpha.size)
         if model.norm == 1:
             size = float(np.abs(alpha @ model.a).max(initial=0.0))
-            alpha = alpha * ((1.0 - _L1_ROOM) / max(1.0, size))
+            total = float(np.abs(alpha).sum())
+            room = _L1_ROOM + total * (2.0 * self.blur + 2.0**-49 * self.peak)
+            alpha = alpha * (max(1.0 - room, 0.0) / max(1.0, size))
         cuts_jit.whole(alpha, self.quantum, low, high, model.y, a)
         return a
 
@@ -186,7 +203,7 @@ class Replay:
         model = self.model
         return cuts_jit.dual_value(
             a, self.quantum, low, high, model.a, model.cost, model.knots, model.slopes, model.t, model.cap, model.norm,
-            self.room, self.terms, self.v,
+            self.slip, self.blur, self.terms, self.v,
         )  # fmt: skip
 
     # nodes
@@ -239,6 +256,7 @@ class Replay:
         high = np.ceil((high + ROUNDING * (1.0 + np.abs(high))) / _GRID) * _GRID
         high = np.where(high < self.top, np.maximum(high, _GRID - model.t), np.inf)
         high = np.where(high > low, high, np.inf)
+        self._set_rounding(np.append(low, high))
         self._record_ends(root, "floor", low)
         self._record_ends(root, "ceiling", high)
         root.low, root.high = low, high
@@ -365,8 +383,8 @@ class Replay:
         low, high = node.low.copy(), node.high.copy()
         count = cuts_jit.find_cuts(
             free, self.work.u, node.leaf, self.quantum, low, high, self.terms, self.v, *self._rooms(free), model.a,
-            model.y, model.cost, model.knots, model.slopes, model.t, model.cap, model.norm, self.safe_goal, self.room,
-            _GRID, _WORTH, self.moved, *self.cuts,
+            model.y, model.cost, model.knots, model.slopes, model.t, model.cap, model.norm, self.safe_goal, self.slip,
+            self.blur, _GRID, _WORTH, self.moved, *self.cuts,
         )  # fmt: skip
         if count == 0:
             return False

@@ -131,6 +131,8 @@ def state(estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> Statemen
     problem, sample = estimator._prepare(X, y, sample_weight)
     if problem.penalty.l0 or problem.penalty.scad:
         raise ValueError("No proof is known for penalties that are not convex.")
+    if problem.penalty.l2 == 0 and np.any(np.asarray(problem.penalty.l1) <= 0):
+        raise ValueError("No proof is written for coefficients without a penalty.")
     data = as_lists(X, y, sample_weight)
     texts = [checker.label_text(label) for label in estimator.classes_.tolist()]
     loss, penalty, k = problem.loss, problem.penalty, problem.n_classes
@@ -235,8 +237,6 @@ def _refuse_tree(statement: Statement) -> None:
         raise ValueError("Proofs of truncated losses are written for one loss for both classes only.")
     if problem.penalty.l2 > 0 and problem.penalty.has_l1:
         raise ValueError("Proofs of truncated losses take an l2 or an l1 penalty, not both.")
-    if problem.penalty.l2 == 0 and np.any(np.asarray(problem.penalty.l1) <= 0):
-        raise ValueError("Proofs of truncated losses need a penalty on every coefficient.")
 
 
 def _tree_proof(

@@ -17,6 +17,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 import psilearn
 from psilearn import (
     HardMargin,
+    LPBoostClassifier,
     MarginClassifier,
     Psi,
     PsiClassifier,
@@ -145,6 +146,28 @@ def test_bounds_of_trees_are_below_the_enumerated_optimum(seed, penalty, tmp_pat
     assert found.gap <= 1.1e-4
 
 
+HARD = {
+    "features of all sizes": (PsiClassifier(solver="mip", penalty="l1"), lambda X, w: (X * [1e-5, 1e5], w)),
+    "far from zero": (PsiClassifier(solver="mip"), lambda X, w: (X + 1e6, w)),
+    "weights over 12 decades": (TruncatedHingeClassifier(solver="mip"), lambda X, w: (X, 10.0 ** (4 * w - 12))),
+    "large C": (PsiClassifier(solver="mip", C=1e7), lambda X, w: (X, w)),
+    "large C, l1": (MarginClassifier(HardMargin(), solver="mip", penalty="l1", C=1e5), lambda X, w: (X, w)),
+    "convex, large C": (SVMClassifier(C=1e9), lambda X, w: (X, 10.0 ** (4 * w - 12))),
+    "3 classes, far": (SVMClassifier(C=1e5), lambda X, w: (X + 1e6, w)),
+}
+
+
+@pytest.mark.parametrize("name", HARD)
+def test_data_of_awkward_sizes_are_proved(name, tmp_path):
+    estimator, change = HARD[name]
+    X, y, weights = sample(20, 2, k=3 if "3 classes" in name else 2, seed=2)
+    X, weights = change(X, weights)
+    psilearn.prove(estimator, X, y, tmp_path / "fit.proof", sample_weight=weights)
+    found = psilearn.check(tmp_path / "fit.proof", X, y, weights)
+    assert found.ok, found.message
+    assert found.gap <= 2e-4
+
+
 def test_proof_of_a_search_without_time_holds_with_a_smaller_bound(tmp_path):
     X, y, _ = sample(40, 4, seed=3)
     y[:4] = 1 - y[:4]
@@ -266,6 +289,8 @@ def test_the_checker_imports_the_standard_library_alone():
         (TruncatedHingeClassifier(solver="dca"), 3, "two classes"),
         (TruncatedHingeClassifier(penalty="scad", solver="dca"), 2, "not convex"),
         (TruncatedHingeClassifier(penalty="elastic-net", solver="dca"), 2, "not both"),
+        (SVMClassifier(penalty="adaptive-l1", adaptive_weights=[0.0, 1.0]), 2, "without a penalty"),
+        (LPBoostClassifier(), 2, "margin classifiers"),
     ],
 )
 def test_what_cannot_be_proved_is_refused(estimator, k, reason, tmp_path):
