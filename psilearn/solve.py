@@ -1,6 +1,6 @@
 """The solvers by name, and the choice among them.
 
-This is the one room that knows all solvers, so it hands starts, inner machines and polishers from one to another; the
+This is the one room that knows all solvers, so it hands starts, inner solvers and polishers from one to another; the
 solvers themselves do not know each other.
 """
 
@@ -21,11 +21,11 @@ from .core.result import ROUNDING, Certificate, Claim, InconsistentBoundError, R
 from .core.solving import Clock, Options, SolverSettings, reporting_as
 from .core.spaces import LinearSpace
 
-#: Multiplications per iteration up to which the interior point is the machine for l1 penalties.
+#: Multiplications per iteration up to which the interior point is the solver for l1 penalties.
 INTERIOR_WORK = 3e8
-#: And up to which it may finish what another machine began.
+#: And up to which it may finish what another solver began.
 FINISHING_WORK = 1e10
-#: Samples, and at least 100 per feature of dense data, from which rounded hinges are smooth enough for Newton's method.
+#: Samples, and at least 100 per feature of dense data, from which smoothed hinges are smooth enough for Newton's method.
 MANY_SAMPLES = 10_000
 #: Features from which an l1 problem is solved through a working set of them.
 MANY_FEATURES = 500
@@ -76,28 +76,28 @@ class Solver:
 
 SOLVERS: dict[str, Solver] = {
     "program": Solver("convex.program", "one LP or QP in HiGHS; the reference for small convex problems", ("finish",)),
-    "newton": Solver("convex.newton", "dual proximal point by semismooth Newton; linear machines with penalty l2"),
+    "newton": Solver("convex.newton", "dual proximal point by semismooth Newton; linear functions with penalty l2"),
     "l1": Solver(
         "convex.interior.solver",
-        "interior point and crossover to a vertex; linear machines with an l1 part, exact zeros",
+        "interior point and crossover to a vertex; linear functions with an l1 part, exact zeros",
     ),
     "bundle": Solver(
         "convex.bundle.solver",
-        "level-stabilised bundle method; linear machines with many samples or features",
+        "level-stabilised bundle method; linear functions with many samples or features",
         ("finish",),
     ),
     "smoothed": Solver(
         "convex.smoothed.solver",
-        "Newton's method on rounded hinges; two-class l1 machines with many samples, and their paths",
+        "Newton's method on smoothed hinges; two-class l1 problems with many samples, and their paths",
         ("finish",),
         FINISHING_WORK,
     ),
     "columns": Solver(
         "convex.columns",
-        "feature column generation around the other machines; l1 penalties on many features",
+        "feature column generation around the other solvers; l1 penalties on many features",
         ("inner",),
     ),
-    "smo": Solver("convex.smo", "decomposition along cycles of the class graph; kernel machines"),
+    "smo": Solver("convex.smo", "decomposition along cycles of the class graph; kernels"),
     "dca": Solver("convex.dca", "d.c. algorithm; a critical point of any continuous loss", ("inner",)),
     "mip": Solver(
         "exact.two_class.solver",
@@ -296,7 +296,7 @@ def _solve_globally(entry: Solver, problem: Problem, options: Options, start: Re
     module = importlib.import_module(f".{entry.module}", __package__)
     result = module.solve(problem, replace(options, time_limit=clock.left), start)
     value, b = problem.best_constant()
-    # Scores that differ by less than the tolerance of the jump gain that tolerance only, which a large C makes dear.
+    # Scores that differ by less than the tolerance of the jump gain that tolerance only, which costs much at a large C.
     is_flat = np.ptp(problem.space.scores(result.coef, result.intercept), axis=0).max() <= JUMP_TOLERANCE
     tolerance = JUMP_TOLERANCE if is_flat else 1e-9
     is_restricted = result.certificate.claim is Claim.RESTRICTED
@@ -315,12 +315,12 @@ def _without_search(problem: Problem, start: Result) -> Result:
 
 
 def solve_convex(problem: Problem, options: Options, start: Result | None = None) -> Result:
-    """Solve a convex, possibly tilted problem with the machine that suits it best."""
+    """Solve a convex, possibly tilted problem with the solver that suits it best."""
     return solve(problem, choose_convex(problem), options, start)
 
 
 def choose_convex(problem: Problem) -> str:
-    """Return the name of the convex machine for a problem."""
+    """Return the name of the convex solver for a problem."""
     if problem.is_kernel:
         return "smo"
     if problem.penalty.l2 > 0 and not problem.penalty.has_l1:

@@ -118,7 +118,7 @@ def find_label_issues(
     -------
     DataFrame
         One row per sample, most suspicious first: ``index``, ``given``, ``suggested`` (the most probable class),
-        ``score`` (estimated probability that the label is wrong, if wrong labels are strewn evenly), ``margin`` (log
+        ``score`` (estimated probability that the label is wrong, if wrong labels are spread evenly), ``margin`` (log
         odds of the label against the best other class; negative if another class is suggested), ``agreement`` (share
         of the held-out fits that agree with the label) and ``refused`` (the truncated-hinge fit on all samples, Liu and
         Wu, Robust Truncated-Hinge-Loss SVM, 2006, caps the loss of this one: it was not believed). ``attrs["fit"]`` is

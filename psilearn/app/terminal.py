@@ -133,7 +133,7 @@ def show_issues(out: Console, issues: pd.DataFrame, top: int) -> None:
     against = int((issues["margin"] < 0).sum())
     refused = int(issues["refused"].sum())
     out.print(
-        f"{against} of {len(issues)} labels are contradicted by fits made without them; if wrong labels are strewn "
+        f"{against} of {len(issues)} labels are contradicted by fits made without them; if wrong labels are spread "
         f"evenly, about {100 * issues.attrs['share']:.2g}% are wrong. The robust fit on all rows refuses {refused} "
         f"({certified(issues.attrs['fit'])}).\n"
     )

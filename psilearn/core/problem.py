@@ -7,7 +7,7 @@
   are summed over classes.
 
 ``tilt`` and ``offset`` are zero in every problem a user states. The d.c. algorithm linearises the concave part of a
-loss, which adds exactly such terms, so the convex machines solve tilted problems and need not know why; the offset
+loss, which adds exactly such terms, so the convex solvers solve tilted problems and need not know why; the offset
 keeps the value of the linearised problem that of the original one, so that relative gaps mean the same in both.
 """
 

@@ -37,7 +37,7 @@ def plane(comparison: Comparison) -> dict[str, Any] | None:
 
 
 def paths(comparison: Comparison, seconds: float) -> list[dict[str, Any]]:
-    """Return coefficients along C of a dense, a sparse and a robust machine, as far as time allows."""
+    """Return coefficients along C of a dense, a sparse and a robust classifier, as far as time allows."""
     split = comparison.splits[0]
     if split.X_train.shape[1] > MAX_PATH_FEATURES:
         return []

@@ -7,7 +7,7 @@ class, the master program of a cutting-plane method one "sample" whose margins a
 too: l1 |v| = l1 v + 2 l1 (-v)_+.
 
 Predictor and corrector are those of :mod:`psilearn.core.predictor_corrector`. Eliminating slacks and multipliers leaves
-one linear system in v, which whoever states the program solves in the way that suits its margins.
+one linear system in v, which the caller solves in the way that suits its margins.
 """
 
 from __future__ import annotations
