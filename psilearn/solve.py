@@ -25,7 +25,7 @@ from .core.spaces import LinearSpace
 INTERIOR_WORK = 3e8
 #: And up to which it may finish what another solver began.
 FINISHING_WORK = 1e10
-#: Samples, and at least 100 per feature of dense data, from which smoothed hinges are smooth enough for Newton's method.
+#: Samples, and at least 100 per feature of dense data, from which smoothed hinges suit Newton's method.
 MANY_SAMPLES = 10_000
 #: Features from which an l1 problem is solved through a working set of them.
 MANY_FEATURES = 500
