@@ -180,7 +180,8 @@ class Certificate:
     def _objective_fault(self, objective: float, allowance: float) -> str:
         if abs(objective - self.objective) <= allowance:
             return ""
-        return f"the coefficients give the objective {objective!r}, the certificate states {self.objective!r}"
+        stated = f"the certificate states {float(self.objective)!r}"
+        return f"the coefficients give the objective {float(objective)!r}, {stated}"
 
     def _bound_fault(self, problem: Problem, proved: float, allowance: float) -> str:
         if self.claim is Claim.CONVEX and not problem.is_convex:
@@ -188,8 +189,9 @@ class Certificate:
         if self.bound <= proved + allowance:
             return ""
         if problem.is_convex or self.proof is not None:
-            return f"the bound {self.bound!r} is stated, but only {proved!r} is proved"
-        return f"the global bound {self.bound!r} is attested by {self.engine} and was not recomputed"
+            return f"the bound {float(self.bound)!r} is stated, but only {float(proved)!r} is proved"
+        stated = f"the global bound {float(self.bound)!r} is attested by {self.engine} and was not recomputed"
+        return f"{stated}; psilearn.prove writes a proof of it that can be checked"
 
     def _proved_bound(self, problem: Problem) -> float:
         """Return the best lower bound on the optimum that can be proved here and now."""
