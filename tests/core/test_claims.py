@@ -9,8 +9,12 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from psilearn import PsiClassifier, SVMClassifier, TruncatedHingeClassifier
+from psilearn.core.losses import Hinge
+from psilearn.core.penalties import Penalty
+from psilearn.core.problem import Problem
 from psilearn.core.result import Certificate, Claim, InconsistentBoundError, Result, Status
 from psilearn.core.solving import Options
+from psilearn.core.spaces import KernelSpace
 from psilearn.solve import _better, _consistent, solve, solve_nonconvex
 
 
@@ -130,3 +134,16 @@ def test_what_stopped_the_descent_states_the_residual_of_its_own_point(s, steps)
 
 def test_the_end_of_a_descent_verifies(problem):
     assert solve_nonconvex(problem, Options()).certificate.verify(problem).ok
+
+
+def test_no_bound_of_an_indefinite_kernel_is_verified():
+    """The objective is unbounded below along a negative eigenvalue, so whatever is stated is false."""
+    K = np.diag([1.0, 1.0, 1.0, -0.5])
+    problem = Problem(KernelSpace(K), np.array([0, 1, 0, 1]), 2, Hinge(), Penalty(l2=1.0), 1.0, np.ones(4))
+    W, b = np.zeros((1, 4)), np.zeros(1)
+    R = problem.spread(np.array([0.5, 0.5, 0.0, 0.0]), None)
+    value = problem.value(W, b)
+    certificate = Certificate(Claim.CONVEX, value, 0.5, evidence=R, point=(W, b))
+    assert not certificate.verify(problem).ok
+    lower = problem.value(np.array([[0.0, 0.0, 0.0, 100.0]]), b)
+    assert lower < 0.5
