@@ -767,7 +767,8 @@ def verdict(path, load):
         return False, math.nan, math.nan, f"rejected: {reason}"
     except (gzip.BadGzipFile, EOFError, zlib.error, UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
         return False, math.nan, math.nan, f"rejected: the file is damaged ({type(error).__name__})"
-    return True, float(objective), float(bound), f"proved in exact arithmetic, {leaves} leaves"
+    count = "1 leaf" if leaves == 1 else f"{leaves} leaves"
+    return True, float(objective), float(bound), f"proved in exact arithmetic, {count}"
 
 
 def check_arrays(path, rows, labels, weights):
