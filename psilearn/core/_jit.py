@@ -3,8 +3,9 @@
 * numba optimises every function, together with all it calls, and translates it to machine code, even if nobody but
   other functions will call it, which then do both again with all of it. ``inner`` functions are left as they are for
   their callers; only a ``kernel``, which Python calls, is optimised and translated.
-* Reference counts are needed by functions that allocate arrays, ``roomy_inner`` and ``roomy_kernel``; without them a
-  function becomes a third smaller. Whether there are any is inherited by what a function calls unless that says so.
+* Reference counts are needed by functions that allocate arrays, ``allocating_inner`` and ``allocating_kernel``;
+  without them a function becomes a third smaller. Whether there are any is inherited by what a function calls unless
+  that says so.
 * Divisions do not look for zero (``error_model="numpy"``).
 
 Only kernels are cached on disk, with all the inner functions that they call; the cache is valid for the files of all of
@@ -31,21 +32,21 @@ TRIED = ("0.68",)
 _njit: Any = numba.njit  # its type stubs do not know all options
 _KERNEL: dict[str, Any] = {"cache": True, "error_model": "numpy", "nogil": True}
 _INNER: dict[str, Any] = {"error_model": "numpy", "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-_SHARED, _LEAN, _ROOMY = _KERNEL, {}, {}
+_SHARED, _PLAIN, _ALLOCATING = _KERNEL, {}, {}
 
 if ".".join(numba.__version__.split(".")[:2]) in TRIED:
-    from ._linking_jit import LinkedCompiler, undisturbed, whatever_the_values
+    from ._linking_jit import LinkedCompiler, ignoring_constants, without_garbage_collection
 
     _KERNEL = _SHARED | {"no_cfunc_wrapper": True}
     _INNER |= {"pipeline_class": LinkedCompiler}
-    _LEAN, _ROOMY = {"_nrt": False}, {"_nrt": True}
+    _PLAIN, _ALLOCATING = {"_nrt": False}, {"_nrt": True}
 else:
 
-    def undisturbed(function: Any) -> Any:
+    def without_garbage_collection(function: Any) -> Any:
         """Leave it as it is."""
         return function
 
-    whatever_the_values = undisturbed
+    ignoring_constants = without_garbage_collection
 
 
 def _stamped(function: Any) -> Any:
@@ -65,24 +66,24 @@ def _stamped(function: Any) -> Any:
 
 def kernel(function: Any) -> Any:
     """Decorate a function that Python calls and that does not allocate."""
-    return undisturbed(_stamped(_njit(**_KERNEL, **_LEAN)(function)))
+    return without_garbage_collection(_stamped(_njit(**_KERNEL, **_PLAIN)(function)))
 
 
-def roomy_kernel(function: Any) -> Any:
+def allocating_kernel(function: Any) -> Any:
     """Decorate a function that Python calls and that allocates."""
-    return undisturbed(_stamped(_njit(**_KERNEL, **_ROOMY)(function)))
+    return without_garbage_collection(_stamped(_njit(**_KERNEL, **_ALLOCATING)(function)))
 
 
 def shared_kernel(function: Any) -> Any:
     """Decorate a kernel that does not allocate and that other kernels call, too, through a pointer."""
-    return undisturbed(_stamped(_njit(**_SHARED, **_LEAN)(function)))
+    return without_garbage_collection(_stamped(_njit(**_SHARED, **_PLAIN)(function)))
 
 
 def inner(function: Any) -> Any:
     """Decorate a function that only kernels call and that does not allocate."""
-    return whatever_the_values(_njit(**_INNER, **_LEAN)(function))
+    return ignoring_constants(_njit(**_INNER, **_PLAIN)(function))
 
 
-def roomy_inner(function: Any) -> Any:
+def allocating_inner(function: Any) -> Any:
     """Decorate a function that only kernels call and that allocates."""
-    return whatever_the_values(_njit(**_INNER, **_ROOMY)(function))
+    return ignoring_constants(_njit(**_INNER, **_ALLOCATING)(function))

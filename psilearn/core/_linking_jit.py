@@ -59,7 +59,7 @@ class LinkedCompiler(Compiler):
         return super().define_pipelines()
 
 
-def undisturbed(function: Any) -> Any:
+def without_garbage_collection(function: Any) -> Any:
     """Pause Python's garbage collector while a kernel is compiled: it would go through all that numba keeps, often."""
     translate = function.compile
 
@@ -76,7 +76,7 @@ def undisturbed(function: Any) -> Any:
     return function
 
 
-def whatever_the_values(function: Any) -> Any:
+def ignoring_constants(function: Any) -> Any:
     """Let constants among the arguments be of their type: numba would compile a function again for each of them."""
     find = function.get_call_template
 

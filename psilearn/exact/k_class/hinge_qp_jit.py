@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core._jit import inner, kernel, roomy_inner, roomy_kernel
+from ...core._jit import allocating_inner, allocating_kernel, inner, kernel
 from .newton_step_jit import aim, direction, factor, step_lengths
 
 #: Steps; some twenty suffice, more than this says that rounding forbids the accuracy that is asked.
@@ -40,7 +40,7 @@ class Scratch(NamedTuple):
     H: NDArray[np.float64]
 
 
-@roomy_inner
+@allocating_inner
 def make_scratch(n_rows, n_groups, p):
     """Allocate the memory for a program of this size."""
     by_row, by_group, vectors = np.empty((6, n_rows)), np.empty((4, n_groups)), np.empty((2, p))
@@ -241,7 +241,7 @@ def solve_hinge_qp(A, tau, first, c, lin, q, lower, upper, theta, rtol, atol, cu
     return minimise(A, tau, first, c, lin, q, lower, upper, theta, rtol, atol, cutoff, loose, alpha, scratch), alpha
 
 
-@roomy_kernel
+@allocating_kernel
 def assemble(rows, breakpoints, coef, floor, extra_rows, extra_tau, extra_cost):
     """Write a convex node as groups of rows: returns (A, tau, first, c).
 

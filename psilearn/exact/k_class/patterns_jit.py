@@ -6,7 +6,7 @@ to a box. Both bound the margins, and the loss of a free sample is replaced by i
 
 import numpy as np
 
-from ...core._jit import inner, roomy_inner, roomy_kernel
+from ...core._jit import allocating_inner, allocating_kernel, inner
 from .hinge_qp_jit import assemble, combine, make_scratch, minimise, rounding
 from .relaxation_jit import convex_loss, envelope, floor_at_cap, margin
 
@@ -34,7 +34,7 @@ def margin_range(rows, i, lower, upper):
     return low - error, high + error, error
 
 
-@roomy_inner
+@allocating_inner
 def relax(data, lower, upper, state, budget, centre, room):
     """Decide what box and budget decide (``state`` is updated) and relax the rest.
 
@@ -81,7 +81,7 @@ def relax(data, lower, upper, state, budget, centre, room):
     return node_breakpoints, node_coef, floor, constant, cheap
 
 
-@roomy_inner
+@allocating_inner
 def _box_rows(lower, upper, extra_rows, extra_cost):
     """The further hinges followed by the sides of the box as hard constraints."""
     p, extra = lower.size, extra_cost.size
@@ -100,7 +100,7 @@ def _box_rows(lower, upper, extra_rows, extra_cost):
     return rows, tau, cost
 
 
-@roomy_inner
+@allocating_inner
 def _shrink(A, tau, alpha, q, lower, upper, constant, budget, centre):
     """Tighten the box by strong convexity; writes the centre of the ball and returns the dual value D.
 
@@ -130,7 +130,7 @@ def _shrink(A, tau, alpha, q, lower, upper, constant, budget, centre):
     return D
 
 
-@roomy_kernel
+@allocating_kernel
 def bound_node(data, lower, upper, state, budget, cutoff, tol, centre, dual, theta, violation):
     """Bound a node from below; tightens ``lower``, ``upper``, ``state`` and the ball (``centre``, ``dual``) in place.
 

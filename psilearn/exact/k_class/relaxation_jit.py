@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...core._jit import inner, kernel, roomy_kernel
+from ...core._jit import allocating_kernel, inner, kernel
 
 
 class Samples(NamedTuple):
@@ -134,7 +134,7 @@ def floor_at_cap(data, state, budget, spent, centre, room, i):
     return -np.inf if spent <= budget else data.t - drop
 
 
-@roomy_kernel
+@allocating_kernel
 def margin_floors(data, budget):
     """Return per sample a number below which its margin does not fall where the objective is <= ``budget``."""
     low, state = np.empty(data.cost.size), np.zeros(data.cost.size, np.int8)
@@ -186,7 +186,7 @@ def envelope(low, high, data, i, out_breakpoints, out_coef):
     return 0.0
 
 
-@roomy_kernel
+@allocating_kernel
 def envelopes(low, data):
     """Breakpoints and coefficients of the convex envelopes of the losses where the margins are at least ``low``."""
     n, K = low.size, data.breakpoints.size

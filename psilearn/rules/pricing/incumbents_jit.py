@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...core._jit import inner, roomy_kernel
+from ...core._jit import allocating_kernel, inner
 
 #: Places of the integers in ``state``.
 DEPTH, N_POOL, NODES, N_ALLOWED, IS_FRESH = range(5)
@@ -74,7 +74,7 @@ def offer(pool_value, pool_size, pool_literals, n_pool, value, conjunction, size
     return min(n_pool + 1, capacity)
 
 
-@roomy_kernel
+@allocating_kernel
 def dive(
     literals, columns, value, n_gain, order_cost, width, threshold, tolerance,
     rows, pool_value, pool_size, pool_literals, state,

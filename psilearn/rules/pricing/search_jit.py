@@ -41,7 +41,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...core._jit import inner, roomy_inner, roomy_kernel
+from ...core._jit import allocating_inner, allocating_kernel, inner
 from .incumbents_jit import DEPTH, IS_FRESH, N_ALLOWED, N_POOL, NODES, filter_rows, literal_gains, offer, rank_value
 
 #: With at most so many literals left, what each of them removes of the cost is computed, too.
@@ -61,7 +61,7 @@ def _weigh(column, value, rows, start, stop, answer, limit):
     return total
 
 
-@roomy_inner
+@allocating_inner
 def _close(literals, gain, total, rows, n_gain, n_cost, inside, allowed, n_allowed, tolerance):
     """Add the literals that cost no gain; return (cost rows left, literals allowed, whether the node is dominated)."""
     is_allowed = np.zeros(gain.size, np.bool_)
@@ -107,7 +107,7 @@ def _sort_descending(key, item, n):
         gap //= 3
 
 
-@roomy_inner
+@allocating_inner
 def _branch(
     literals, columns, value, rows, n_gain, n_cost, gain, total, spent, later_cost, floor, left,
     allowed, n_allowed, cand, cand_bound,
@@ -200,7 +200,7 @@ def _finish(
             )  # fmt: skip
 
 
-@roomy_kernel
+@allocating_kernel
 def advance(
     literals, columns, value, conflict, pair_gain, pair_cost, order_cost, later_cost, closes, rank, threshold,
     tolerance, budget,

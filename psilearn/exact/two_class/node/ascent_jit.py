@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ....core._jit import inner, roomy_inner
+from ....core._jit import allocating_inner, inner
 from .active_set_jit import (
     DEPENDENT,
     append,
@@ -39,7 +39,7 @@ BALANCED = 1e-12
 _REFRESH = 16
 
 
-@roomy_inner
+@allocating_inner
 def _margins(a, y, w, b, u):
     """Write the margins of all samples into u."""
     np.dot(a, w, u)

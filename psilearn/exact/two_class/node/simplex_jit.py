@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ....core._jit import inner, roomy_inner
+from ....core._jit import allocating_inner, inner
 from ...inverse_jit import invert
 from .active_set_jit import Terms, clear, copy
 from .ascent_jit import BALANCED, CUT_OFF, MARGIN_TOLERANCE, SOLVED, STALLED
@@ -198,7 +198,7 @@ def lp_dual_value(alpha, terms, tab):
     return total
 
 
-@roomy_inner
+@allocating_inner
 def _set_margins(tab):
     """Write the margins of all terms."""
     np.dot(tab.rows, tab.theta, tab.margins)
