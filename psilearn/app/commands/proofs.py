@@ -1,0 +1,61 @@
+"""``psilearn prove`` and ``psilearn check``."""
+
+from __future__ import annotations
+
+import csv
+import warnings
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ..tables import TableError
+from ..words import shown
+from .common import check_folder, check_methods
+
+
+def prove(
+    data: Annotated[Path, typer.Argument(help="CSV file with a header; all columns but the labels must be numbers.")],
+    target: Annotated[str, typer.Option(help="Column of the labels.")],
+    out: Annotated[Path, typer.Option(help="Write the proof here.")],
+    method: Annotated[str, typer.Option(help="svm-l2, svm-l1, truncated, psi or reject.")] = "psi",
+    price: Annotated[float, typer.Option("--C", min=0, help="Price of a unit of loss, greater than 0.")] = 1.0,
+    weight: Annotated[str | None, typer.Option(help="Column of the sample weights.")] = None,
+    budget: Annotated[float, typer.Option(min=1, help="Seconds for the fit, and again for its proof.")] = 60.0,
+) -> None:
+    """Fit one method on the columns as they are and write a proof that anyone can check."""
+    from sklearn.exceptions import ConvergenceWarning
+
+    from ...proofs.check import Rejected, read_csv
+    from ...proofs.write import PROVABLE
+    from ...proofs.write import prove as write_proof
+
+    check_methods([method], list(PROVABLE))
+    if price <= 0:
+        raise typer.BadParameter("the price must be greater than 0.", param_hint="--C")
+    check_folder(out)
+    try:
+        rows, labels, weights, features = read_csv(data, target, weight)
+        columns = {"features": features, "target": target, "weight": weight}
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)  # the proof says what was reached
+            model = write_proof(PROVABLE[method](price, budget), rows, labels, out, weights, columns=columns)
+    except (Rejected, ValueError, OSError, csv.Error) as error:
+        raise TableError(f"No proof was written: {str(error).rstrip('.')}.") from None
+    typer.echo(f"Objective {model.objective_:.6g}. Proof: {shown(out, 200)}")
+
+
+def check(
+    proof: Annotated[Path, typer.Argument(help="A file made by psilearn prove.")],
+    data: Annotated[Path, typer.Argument(help="The CSV file it is about.")],
+) -> None:
+    """Check a proof in exact arithmetic; exit status 1 if it does not hold."""
+    from ...proofs.check import check_file
+
+    try:
+        ok, objective, bound, message = check_file(proof, data)
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise TableError(f"Could not read: {error}.") from None
+    if not ok:
+        raise TableError(f"The proof does not hold: {message.removeprefix('rejected: ')}.")
+    typer.echo(f"{message}; objective {objective!r}, bound {bound!r}")
