@@ -62,9 +62,15 @@ class NodeWorkspace(NamedTuple):
 
 @inner
 def fill_terms(model, work):
-    """Write the pieces of all samples of the node at hand."""
+    """Write the pieces of all samples of the node at hand.
+
+    Arrays are handed over one by one: numba passes a tuple by value, which takes longer than the work itself.
+    """
     for i in range(model.y.size):
-        fill_piece(i, model, work.state[i], work.low[i], work.high[i], work.terms)
+        fill_piece(
+            i, work.state[i], work.low[i], work.high[i], model.cost[i], model.breakpoints, model.slopes, model.t,
+            model.cap, work.terms.tau, work.terms.vert, work.terms.number, work.terms.const,
+        )  # fmt: skip
 
 
 @inner

@@ -16,63 +16,56 @@ from ...sample_state_jit import FREE, GONE, IN, OUT, TILTED, TOP
 
 
 @inner
-def fill_piece(i, model, state, low, high, terms):
+def fill_piece(i, state, low, high, cost, breakpoints, slopes, t, cap, tau, vert, number, const):
     """Write the pieces of one sample.
 
     TOP pays nothing and obeys u >= the first breakpoint. IN pays cost * g(u) and obeys u >= t. OUT pays cost * cap and
     obeys u <= t. GONE pays cost * cap and obeys nothing; TILTED pays ``low`` * u in addition. FREE pays the convex
     envelope of the loss on [low, high].
     """
-    t, tau, vert, number = model.t, terms.tau, terms.vert, terms.number
     if state == FREE and high < t and low < t:
         if high < t - FEASIBLE:
             state = np.int8(OUT)
         high = t
-    terms.const[i], vert[i, 0], number[i] = 0.0, 0.0, 0
+    const[i], vert[i, 0], number[i] = 0.0, 0.0, 0
     if state in (OUT, GONE, TILTED):
-        terms.const[i], tau[i, 0] = model.cost[i] * model.cap, 0.0
+        const[i], tau[i, 0] = cost * cap, 0.0
         if state == OUT:
             number[i], tau[i, 0], vert[i, 0], vert[i, 1] = 1, t, -np.inf, 0.0
         elif state == TILTED:
             vert[i, 0] = -low
     elif state == TOP:
-        number[i], tau[i, 0], vert[i, 1] = 1, top_margin(model.breakpoints, t), np.inf
+        number[i], tau[i, 0], vert[i, 1] = 1, top_margin(breakpoints, t), np.inf
     elif state == IN or low >= t:
-        _fill_hinges(i, model, t, terms)
+        _fill_hinges(i, cost, breakpoints, slopes, t, tau, vert, number)
         if t > -np.inf:
             tau[i, number[i]], vert[i, number[i] + 1] = t, np.inf
             number[i] += 1
-    elif low > -np.inf:
-        _fill_envelope(i, model, low, high, terms)
+    elif low > -np.inf:  # the envelope: the tangent below the point where it touches g, and g beyond
+        v, steepness = tangent(low, high, breakpoints, slopes, t, cap)
+        used = 0.0
+        if breakpoints.size > 0 and v == high and high < breakpoints[0]:
+            const[i] = cost * convex_value(high, breakpoints, slopes)
+        else:
+            used = _fill_hinges(i, cost, breakpoints, slopes, v, tau, vert, number)
+        if steepness > used:
+            m = number[i]
+            tau[i, m], vert[i, m + 1] = v, cost * steepness
+            number[i] = m + 1
 
 
 @inner
-def _fill_hinges(i, model, v, terms):
+def _fill_hinges(i, cost, breakpoints, slopes, v, tau, vert, number):
     """Write the hinges of cost * g with breakpoints beyond v; returns the sum of their slopes."""
     m, total = 0, 0.0
-    for k in range(model.breakpoints.size):
-        if model.breakpoints[k] > v:
-            terms.tau[i, m] = model.breakpoints[k]
-            terms.vert[i, m + 1] = terms.vert[i, m] + model.cost[i] * model.slopes[k]
-            total += model.slopes[k]
+    for k in range(breakpoints.size):
+        if breakpoints[k] > v:
+            tau[i, m] = breakpoints[k]
+            vert[i, m + 1] = vert[i, m] + cost * slopes[k]
+            total += slopes[k]
             m += 1
-    terms.number[i] = m
+    number[i] = m
     return total
-
-
-@inner
-def _fill_envelope(i, model, low, high, terms):
-    """Write the convex envelope of the loss on [low, high], low < t: g beyond the touching point, the tangent below."""
-    v, steepness = tangent(low, high, model.breakpoints, model.slopes, model.t, model.cap)
-    used = 0.0
-    if model.breakpoints.size > 0 and v == high and high < model.breakpoints[0]:
-        terms.const[i] = model.cost[i] * convex_value(high, model.breakpoints, model.slopes)
-    else:
-        used = _fill_hinges(i, model, v, terms)
-    if steepness > used:
-        m = terms.number[i]
-        terms.tau[i, m], terms.vert[i, m + 1] = v, model.cost[i] * steepness
-        terms.number[i] = m + 1
 
 
 @inner
