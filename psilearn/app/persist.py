@@ -24,7 +24,7 @@ from .. import __version__
 from .files import writing
 
 FORMAT = "psilearn-model"
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 
 #: Class name -> module: the only classes a file can bring to life.
 CLASSES: dict[str, str] = {

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from ..evaluation.selective import confidence_of
 from .encoding import TableEncoder
+from .words import shown
 
 
 @dataclass
@@ -27,6 +30,8 @@ class TableModel:
         Name of the method, and facts of the training for the reader (rows, seed, chosen parameter).
     on_table : bool
         Whether the classifier reads the table itself; the encoder then only checks the columns.
+    identifiers : tuple of str
+        Columns that name a row; where a table has them, they stand beside the answers.
     """
 
     encoder: TableEncoder
@@ -35,18 +40,37 @@ class TableModel:
     method: str
     about: dict[str, Any]
     on_table: bool = False
+    identifiers: tuple[str, ...] = ()
 
-    def predict(self, frame: pd.DataFrame) -> pd.DataFrame:
-        """Return the class, the margin (how far ahead of the next class it is), and whether the model abstains."""
+    def predict(self, frame: pd.DataFrame, first_row: int = 1, identifiers: Sequence[str] = ()) -> pd.DataFrame:
+        """Return one answer per row of a table.
+
+        Parameters
+        ----------
+        frame : DataFrame
+            A table with the columns of the training.
+        first_row : int
+            Number of its first row in the file.
+        identifiers : sequence of str
+            Columns that name a row, instead of the model's own.
+
+        Returns
+        -------
+        DataFrame
+            ``row``, the identifiers, ``prediction``, ``margin`` (how far ahead of the next class it is), ``abstains``
+            and one probability per class where the classifier knows them, and ``unusual``: what training has not seen.
+        """
         X = self.encoder.checked(frame) if self.on_table else self.encoder.transform(frame)
-        answer = pd.DataFrame({"prediction": self.classifier.predict(X)}, index=frame.index)
+        answer = pd.DataFrame({"row": first_row + np.arange(len(frame))}, index=frame.index)
+        for name in identifiers or [name for name in self.identifiers if name in frame.columns]:
+            answer[name] = frame[name]
+        answer["prediction"] = self.classifier.predict(X)
         if hasattr(self.classifier, "decision_function"):
-            scores = self.classifier.decision_function(X)
-            if scores.ndim == 1:
-                answer["margin"] = np.abs(scores)
-            else:
-                best = np.sort(scores, axis=1)
-                answer["margin"] = best[:, -1] - best[:, -2]
+            answer["margin"] = confidence_of(self.classifier.decision_function(X))
         if hasattr(self.classifier, "abstains"):
             answer["abstains"] = self.classifier.abstains(X)
+        if hasattr(self.classifier, "predict_proba"):
+            for name, share in zip(self.classifier.classes_, self.classifier.predict_proba(X).T):
+                answer[f"probability of {shown(name, 40)}"] = share
+        answer["unusual"] = self.encoder.unusual(frame)
         return answer

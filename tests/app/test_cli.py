@@ -1,6 +1,7 @@
 """The command line as a person meets it: through a pseudo-terminal, with odd files, and with Ctrl-C."""
 
 import errno
+import io
 import os
 import pty
 import signal
@@ -253,6 +254,35 @@ def test_predict_names_what_does_not_fit(psilearn, csv, tmp_path):
     done = psilearn("predict", csv, csv)
     assert done.returncode == 1
     assert "not a psilearn model" in done.stderr
+
+
+def test_predict_flags_what_training_has_not_seen(psilearn, csv, tmp_path):
+    model, new, out = tmp_path / "model.psi", tmp_path / "new.csv", tmp_path / "out.csv"
+    frame = pd.read_csv(csv).assign(patient=[f"P{i:02}" for i in range(80)])
+    frame.to_csv(tmp_path / "with ids.csv", index=False)
+    assert psilearn("fit", tmp_path / "with ids.csv", "--target", "outcome", "--out", model).returncode == 0
+    odd = frame.drop(columns="outcome").head(12).astype({"dose": object})
+    odd.loc[2, "dose"], odd.loc[4, "group"], odd.loc[6, "age"], odd.loc[8, "dose"] = "<0.5", "w", 99.0, "lost"
+    odd.to_csv(new, index=False)
+    for chunk in (1, 100):
+        done = psilearn("predict", model, new, "--out", out, "--chunk", chunk)
+        assert done.returncode == 0, done.stderr
+        assert "3 of 12 rows" in done.stderr
+        answers = pd.read_csv(out, keep_default_na=False)
+        assert answers["row"].tolist() == list(range(1, 13))
+        assert answers["patient"].tolist() == odd["patient"].tolist()
+        said = {at: words for at, words in enumerate(answers["unusual"]) if words}
+        assert sorted(said) == [4, 6, 8]
+        assert said[4] == "group: 'w' is not known from the training"
+        assert said[6].startswith("age: 99 is far outside")
+        assert said[8] == "dose: 'lost' is not a number"
+    assert "age" in pd.read_csv(io.StringIO(psilearn("predict", model, new, "--id", "age").stdout)).columns
+    done = psilearn("predict", model, new, "--id", "aeg")
+    assert done.returncode == 1
+    assert "did you mean 'age'" in done.stderr
+    odd.head(0).to_csv(new, index=False)
+    done = psilearn("predict", model, new)
+    assert (done.returncode, done.stderr) == (1, "psilearn: The table has no rows to predict.\n")
 
 
 @pytest.mark.parametrize("command", ["compare", "audit", "explore"])

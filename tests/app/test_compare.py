@@ -7,9 +7,10 @@ from sklearn.base import BaseEstimator
 
 from psilearn.app.compare import METHODS, Method, Settings, compare
 from psilearn.app.compare.job import flip_labels, make_splits, wilson
+from psilearn.app.compare.splits import folds
 from psilearn.app.compare.summary import against, certified, n_nonzero, verdict
 from psilearn.app.compare.tuning import thin
-from psilearn.app.tables import understand
+from psilearn.app.tables import TableError, understand
 
 QUICK = ("svm-l1", "logistic", "boosting")
 
@@ -55,6 +56,22 @@ def test_encoding_is_learnt_on_training_rows_only(data):
 def test_folds_test_every_row_once(data):
     splits = make_splits(data, Settings(outer_folds=4))
     assert np.array_equal(np.sort(np.concatenate([s.test for s in splits])), np.arange(120))
+
+
+def test_groups_are_never_divided():
+    rng = np.random.default_rng(0)
+    patient = np.repeat(np.arange(60), 3)[:150]
+    frame = pd.DataFrame({"x": rng.normal(size=150), "patient": patient, "target": np.resize(["a", "b", "b"], 150)})
+    table = understand(frame, group="patient")
+    assert table.features == ["x"]
+    for settings in (Settings(), Settings(outer_folds=3)):
+        for split in make_splits(table, settings):
+            assert not set(patient[split.train]) & set(patient[split.test])
+            assert 0.2 < len(split.test) / 150 < 0.4
+            for train, test in folds(split.y_train, split.groups, 3, seed=1):
+                assert not set(split.groups[train]) & set(split.groups[test])
+    with pytest.raises(TableError, match="in one group of 'patient'"):
+        understand(frame.assign(patient=np.where(frame["target"] == "a", 0, patient + 1)), group="patient")
 
 
 def test_outcomes(comparison):

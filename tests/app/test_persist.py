@@ -12,7 +12,7 @@ import pytest
 import psilearn
 from psilearn.app.encoding import TableEncoder
 from psilearn.app.files import writing
-from psilearn.app.persist import CLASSES, ModelFileError, _class, load, save
+from psilearn.app.persist import CLASSES, FORMAT_VERSION, ModelFileError, _class, load, save
 from psilearn.app.tablemodel import TableModel
 from psilearn.app.tables import understand
 from psilearn.estimators.rules import L0BoostClassifier, LPBoostClassifier, SlipperClassifier
@@ -86,7 +86,7 @@ def test_table_model(tmp_path):
     save(model, tmp_path / "m")
     again = load(tmp_path / "m")
     pd.testing.assert_frame_equal(again.predict(frame), model.predict(frame))
-    assert list(model.predict(frame).columns) == ["prediction", "margin", "abstains"]
+    assert list(model.predict(frame).columns) == ["row", "prediction", "margin", "abstains", "unusual"]
     assert again.about == model.about
 
 
@@ -126,7 +126,7 @@ def archive(path, tree, arrays=()):
 
 
 def header(model, **changes):
-    return {"format": "psilearn-model", "version": 1, "psilearn": "0", "model": model} | changes
+    return {"format": "psilearn-model", "version": FORMAT_VERSION, "psilearn": "0", "model": model} | changes
 
 
 class Bomb:

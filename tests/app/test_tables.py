@@ -78,9 +78,8 @@ def test_arff_longer_than_the_reading_buffer(tmp_path):
     [
         ("empty.csv", b"", "is empty"),
         ("header.csv", b"a,b,target\n", "has no rows"),
-        ("latin.csv", "a,target\né,1\n".encode("latin-1"), "not UTF-8"),
         ("twins.csv", b"a,a,target\n1,2,x\n", "Two columns are named 'a'"),
-        ("ragged.csv", b"a,target\n1,2\n1,2,3\n", "could not be read"),
+        ("ragged.csv", b"a,target\n1,2\n1,2,3\n", "line 3 has 3 cells, the header 2"),
         ("not.parquet", b"hello", "could not be read"),
         ("not.arff", b"hello\n", "no @attribute"),
         ("sparse.arff", b"@attribute x numeric\n@data\n{0 1}\n", "sparse ARFF"),
@@ -147,9 +146,9 @@ def test_kinds_of_columns():
 
 def test_numbers_with_words_among_them():
     cells = [str(v) for v in range(39)]
-    data = understand(table(x=[*cells[:20], "<0.1", *cells[20:]]))
+    data = understand(table(x=[*cells[:20], "hemolytic", *cells[20:]]))
     assert "x" in data.numbers
-    assert any("<0.1" in note for note in data.notes)
+    assert any("hemolytic" in note for note in data.notes)
     assert np.isnan(data.frame["x"].iloc[20])
 
 
@@ -245,7 +244,7 @@ def test_encoder_names_what_is_wrong():
     with pytest.raises(TableError, match=r"lacks columns .*'c'"):
         encoder.transform(pd.DataFrame({"x": [1.0]}))
     with pytest.raises(TableError, match="held numbers in training"):
-        encoder.transform(pd.DataFrame({"x": ["high"], "c": ["a"]}))
+        encoder.transform(pd.DataFrame({"x": ["high"] * 10, "c": ["a"] * 10}))
 
 
 @pytest.mark.parametrize(

@@ -20,17 +20,30 @@ if TYPE_CHECKING:
 #: Signals that asked this run to stop.
 STOPPED: list[int] = []
 
-DataFile = Annotated[Path | None, typer.Argument(help="CSV, TSV, Parquet or ARFF file; without one, embedded data.")]
+#: What a table may be, for the help.
+TABLE = "CSV, TSV, Excel (.xlsx), Parquet or ARFF file; - is standard input"
+
+DataFile = Annotated[Path | None, typer.Argument(help=f"{TABLE}; without one, embedded data.")]
 Target = Annotated[str | None, typer.Option(help="Column of the labels.")]
 Drop = Annotated[list[str] | None, typer.Option(help="Column to leave out; may be given several times.")]
+Group = Annotated[
+    str | None, typer.Option(help="Column that tells which rows belong together (one patient, say): never divided.")
+]
+Identifier = Annotated[str | None, typer.Option("--id", help="Column to name rows by; it is not learnt from.")]
 Seed = Annotated[int, typer.Option(min=0, help="Seed of every random choice.")]
 
 
-def understood_table(data: Path | None, target: str | None, drop: list[str] | None) -> Understanding:
+def understood_table(
+    data: Path | None,
+    target: str | None,
+    drop: list[str] | None,
+    group: str | None = None,
+    identifier: str | None = None,
+) -> Understanding:
     """Read a table, or take the embedded one, and decide what its columns are."""
     from ..compare.demo import breast_cancer
 
-    return breast_cancer() if data is None else understand(read_table(data), target, drop or [])
+    return breast_cancer() if data is None else understand(read_table(data), target, drop or [], group, identifier)
 
 
 def check_methods(given: list[str], known: list[str]) -> None:

@@ -12,6 +12,8 @@ from ..words import shown
 from .common import (
     DataFile,
     Drop,
+    Group,
+    Identifier,
     Seed,
     Target,
     check_folder,
@@ -28,6 +30,8 @@ def compare(
     data: DataFile = None,
     target: Target = None,
     drop: Drop = None,
+    group: Group = None,
+    identifier: Identifier = None,
     budget: Annotated[float, typer.Option(min=1, help="Seconds for everything but compiling on first use.")] = 60.0,
     seed: Seed = 0,
     out: Annotated[Path | None, typer.Option(help="Write a report here: one HTML file that opens offline.")] = None,
@@ -54,7 +58,7 @@ def compare(
     if reject is not None and not 0 < reject < 0.5:
         raise typer.BadParameter("the price must lie between 0 and 0.5.", param_hint="--reject")
     check_folder(out)
-    understood = understood_table(data, target, drop)
+    understood = understood_table(data, target, drop, group, identifier)
     screen = console()
     show_understanding(screen, understood)
     settings = Settings(

@@ -3,21 +3,42 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ..tables import TableError
+from ..tables import TableError, read_chunks
+from ..tables.labels import find_column
 from ..words import shown
-from .common import Drop, Seed, Target, check_folder, check_methods, sentences, stream, understood_table
+from .common import (
+    TABLE,
+    Drop,
+    Group,
+    Identifier,
+    Seed,
+    Target,
+    check_folder,
+    check_methods,
+    sentences,
+    stream,
+    understood_table,
+)
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from ..tablemodel import TableModel
 
 
 def fit(
-    data: Annotated[Path, typer.Argument(help="CSV, TSV, Parquet or ARFF file.")],
+    data: Annotated[Path, typer.Argument(help=f"{TABLE}.")],
     out: Annotated[Path, typer.Option(help="Write the model here.")],
     target: Target = None,
     drop: Drop = None,
+    group: Group = None,
+    identifier: Identifier = None,
     method: Annotated[str, typer.Option(help="Method to fit; see psilearn compare.")] = "truncated",
     budget: Annotated[float, typer.Option(min=1, help="Seconds for everything.")] = 60.0,
     seed: Seed = 0,
@@ -32,7 +53,7 @@ def fit(
     ours = {m.key: m for m in METHODS if m.is_ours}
     check_methods([method], list(ours))
     check_folder(out)
-    understood = understood_table(data, target, drop)
+    understood = understood_table(data, target, drop, group, identifier)
     screen = console()
     show_understanding(screen, understood)
     with progress_bar() as progress:
@@ -47,15 +68,18 @@ def fit(
 
 def predict(
     model: Annotated[Path, typer.Argument(help="A file made by psilearn fit.")],
-    data: Annotated[Path, typer.Argument(help="CSV, TSV, Parquet or ARFF file with the columns of the training.")],
+    data: Annotated[Path, typer.Argument(help=f"{TABLE}; with the columns of the training.")],
     out: Annotated[Path | None, typer.Option(help="Write here instead of to the standard output, as CSV.")] = None,
+    identifier: Annotated[
+        list[str] | None,
+        typer.Option("--id", help="Column to write beside the answers (default: identifiers seen in training)."),
+    ] = None,
     chunk: Annotated[int, typer.Option(min=1, help="Rows held in memory at a time.")] = 50_000,
 ) -> None:
-    """Predict class, margin and abstention for every row, however long the file."""
+    """Predict the class of every row, however long the file, and say what training has not seen."""
     from ..files import writing
     from ..persist import ModelFileError, load
     from ..tablemodel import TableModel
-    from ..tables import read_chunks
 
     check_folder(out)
     try:
@@ -64,9 +88,31 @@ def predict(
         raise TableError(str(error)) from None
     if not isinstance(loaded, TableModel):
         raise TableError(f"'{shown(model, 200)}' holds a bare estimator; predict needs a model made by psilearn fit.")
-    answers = (loaded.predict(part) for part in read_chunks(data, chunk))
+    counts = [0, 0]
+    answers = _answers(loaded, read_chunks(data, chunk), identifier or [], counts)
     if out is None:
         stream(answers, sys.stdout)
     else:
         with writing(out) as file:
             stream(answers, file)
+        typer.echo(f"Answers: {shown(out, 200)}")
+    rows, unusual = counts
+    if unusual:
+        typer.echo(f"{unusual} of {rows} rows hold what training has not seen: see the column 'unusual'.", err=True)
+
+
+def _answers(
+    model: TableModel, parts: Iterator[pd.DataFrame], identifiers: list[str], counts: list[int]
+) -> Iterator[pd.DataFrame]:
+    """Yield the answers piece by piece, counting rows and unusual ones."""
+    for part in parts:
+        if part.empty:
+            break
+        for name in identifiers:
+            find_column([str(c) for c in part.columns], name)
+        answer = model.predict(part, counts[0] + 1, identifiers)
+        counts[0] += len(part)
+        counts[1] += int((answer["unusual"] != "").sum())
+        yield answer
+    if not counts[0]:
+        raise TableError("The table has no rows to predict.")

@@ -13,7 +13,6 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.model_selection import StratifiedKFold, train_test_split
 from sklearn.utils import _safe_indexing
 
 from ...engines.highs import ProgramError
@@ -22,6 +21,7 @@ from ..encoding import TableEncoder
 from ..tables import Understanding
 from .abstain import abstentions
 from .methods import METHODS, Context, Method
+from .splits import folds, holdout
 from .tuning import Tuning, thin, tune
 from .warmup import warm_up
 
@@ -79,6 +79,7 @@ class Split:
     flipped: NDArray[np.intp]
     encoder: TableEncoder
     frame: pd.DataFrame
+    groups: NDArray[np.intp] | None = None
 
     def training(self, method: Method) -> Any:
         """Return the training rows as the method reads them."""
@@ -204,28 +205,22 @@ def compare(
 def make_splits(data: Understanding, settings: Settings) -> list[Split]:
     """Divide, encode on the training rows, and flip training labels if asked."""
     y = data.labels.to_numpy(dtype=str)
-    rows = np.arange(len(y))
     if settings.outer_folds:
-        folds = StratifiedKFold(settings.outer_folds, shuffle=True, random_state=settings.seed)
-        parts = list(folds.split(rows, y))
+        parts = folds(y, data.groups, settings.outer_folds, settings.seed)
     else:
-        parts = [train_test_split(rows, test_size=settings.test_share, stratify=y, random_state=settings.seed)]
-    return [_split(data.frame, data.numbers, y, np.sort(a), np.sort(b), settings) for a, b in parts]
+        parts = [holdout(y, data.groups, settings.test_share, settings.seed)]
+    return [_split(data, y, train, test, settings) for train, test in parts]
 
 
 def _split(
-    frame: pd.DataFrame,
-    numbers: list[str],
-    y: NDArray,
-    train: NDArray[np.intp],
-    test: NDArray[np.intp],
-    settings: Settings,
+    data: Understanding, y: NDArray, train: NDArray[np.intp], test: NDArray[np.intp], settings: Settings
 ) -> Split:
-    encoder = TableEncoder(numbers=numbers).fit(frame.iloc[train])
+    frame, groups = data.frame, None if data.groups is None else data.groups[train]
+    encoder = TableEncoder(numbers=data.numbers).fit(frame.iloc[train])
     y_train, flipped = flip_labels(y[train], settings.flip, settings.seed)
     return Split(
         train, test, encoder.transform(frame.iloc[train]), encoder.transform(frame.iloc[test]),
-        y_train, y[test], flipped, encoder, frame,
+        y_train, y[test], flipped, encoder, frame, groups,
     )  # fmt: skip
 
 
@@ -284,7 +279,8 @@ def _run_split(method: Method, split: Split, settings: Settings, share: float) -
     rows, notes = thin(split.y_train, most, settings.seed)
     X, y = _safe_indexing(split.training(method), rows), split.y_train[rows]
     context = Context(share, settings.seed, np.unique(y).size, len(rows), settings.d)
-    tuning = tune(method, X, y, settings.tuning_folds, context, 0.5 * share)
+    groups = None if split.groups is None else split.groups[rows]
+    tuning = tune(method, X, y, settings.tuning_folds, context, 0.5 * share, groups)
     if tuning.skipped:
         notes.append(f"time allowed {len(tuning.values)} of {len(method.grid)} values of {method.parameter}")
     limit = max(0.5, share - (time.perf_counter() - start))

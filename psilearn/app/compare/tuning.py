@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.model_selection import StratifiedKFold
 from sklearn.utils import _safe_indexing
 
 from ...estimators.base import MarginEstimator
 from ...estimators.path import regularization_path
 from .methods import Context, Method
+from .splits import folds
 
 #: How many times a later one the first fold is assumed to take.
 START_UP = 3.0
@@ -41,7 +41,15 @@ def thin(y: NDArray, max_rows: int, seed: int) -> tuple[NDArray[np.intp], list[s
     return np.sort(np.r_[first, rest][:max_rows]), [f"trained on a random {max_rows} of {n} rows"]
 
 
-def tune(method: Method, X: Any, y: NDArray, folds: int, context: Context, seconds: float) -> Tuning:
+def tune(
+    method: Method,
+    X: Any,
+    y: NDArray,
+    n_folds: int,
+    context: Context,
+    seconds: float,
+    groups: NDArray[np.intp] | None = None,
+) -> Tuning:
     """Choose the value of the method's parameter by cross-validation within about ``seconds`` seconds.
 
     Whole paths are fitted while time is left, values in an order that spreads over the grid; the values every fold has
@@ -49,14 +57,13 @@ def tune(method: Method, X: Any, y: NDArray, folds: int, context: Context, secon
     """
     start = time.perf_counter()
     middle = method.grid[len(method.grid) // 2]
-    folds = min(folds, int(np.unique(y, return_counts=True)[1].min()))
-    if len(method.grid) == 1 or folds < 2:
+    if len(method.grid) == 1 or np.unique(y, return_counts=True)[1].min() < 2:
         return Tuning((), (), middle, 0, 0.0)
     build = method.tuned_by or method.build
-    parts = list(StratifiedKFold(folds, shuffle=True, random_state=context.seed).split(y, y))
+    parts = folds(y, groups, n_folds, context.seed)
     values = _spread(method.grid)
     errors: dict[float, float] = {}
-    context = replace(context, limit=max(0.1, seconds / (folds * len(values))))
+    context = replace(context, limit=max(0.1, seconds / (len(parts) * len(values))))
     estimator = build(middle, context)
     if isinstance(estimator, MarginEstimator):
         errors = _along_paths(estimator, X, y, parts, values, start + seconds)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import gzip
+import io
 import itertools
 import re
-from collections.abc import Iterator, Sequence
-from pathlib import Path
-from typing import IO, Any
+from collections.abc import Callable, Iterator
+from typing import IO, Any, BinaryIO
 
 import pandas as pd
+
+from .delimited import MISSING
 
 _ATTRIBUTE = re.compile(r"@attribute\s+('(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|\S+)\s+(.+)$", re.IGNORECASE)
 
@@ -30,9 +31,9 @@ class _Lines:
         return "".join(itertools.islice(self._lines, max(1, size // 200)))
 
 
-def arff_chunks(path: Path, missing: Sequence[str], rows: int | None) -> Iterator[pd.DataFrame]:
+def arff_chunks(opening: Callable[[], BinaryIO], rows: int | None) -> Iterator[pd.DataFrame]:
     """Yield the table of an ARFF file, ``rows`` rows at a time (None: all at once)."""
-    with _open(path) as file:
+    with io.TextIOWrapper(opening(), encoding="utf-8") as file:
         names, kinds = _header(file)
         first = next((line for line in file if line.strip() and not line.lstrip().startswith("%")), "")
         if first.lstrip().startswith("{"):
@@ -40,19 +41,13 @@ def arff_chunks(path: Path, missing: Sequence[str], rows: int | None) -> Iterato
         quote = '"' if first.count('"') > first.count("'") else "'"
         options: dict[str, Any] = {
             "header": None, "names": names, "quotechar": quote, "escapechar": "\\", "skipinitialspace": True,
-            "keep_default_na": False, "na_values": list(missing), "dtype": {n: str for n in kinds if not kinds[n]},
+            "keep_default_na": False, "na_values": MISSING, "dtype": {n: str for n in kinds if not kinds[n]},
         }  # fmt: skip
         data = _Lines(itertools.chain([first], file))
         if rows is None:
             yield pd.read_csv(data, **options)
         else:
             yield from pd.read_csv(data, chunksize=rows, **options)
-
-
-def _open(path: Path) -> IO[str]:
-    if path.suffix.lower() == ".gz":
-        return gzip.open(path, "rt", encoding="utf-8")
-    return open(path, encoding="utf-8")
 
 
 def _header(file: IO[str]) -> tuple[list[str], dict[str, bool]]:

@@ -1,0 +1,159 @@
+"""Opening a table whatever its format: CSV in any usual encoding, Excel, Parquet, ARFF; a file or standard input."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import lzma
+import sys
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import pandas as pd
+
+from ...core.extras import MissingExtraError
+from ..words import shown
+from .arff import arff_chunks
+from .delimited import delimited_chunks
+from .error import TableError
+from .excel import excel_table
+
+#: The path that means standard input.
+STDIN = "-"
+_OPENERS: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
+_EXPORT = "export it as .xlsx or CSV and try again."
+#: Beginnings of files that are no text, and what to do about them.
+_FOREIGN = {
+    b"\xd0\xcf\x11\xe0": "is an old (.xls) or password-protected Excel file; save it as .xlsx without a password.",
+    b"%PDF": f"is a PDF; {_EXPORT}",
+    b"\x7fELF": "is a program, not a table.",
+    b"$FL2": f"is an SPSS file; {_EXPORT}",
+    b"<stata_dta": f"is a Stata file; {_EXPORT}",
+    b"SQLite format 3": f"is a database; {_EXPORT}",
+    b"{\\rtf": f"is a text document; {_EXPORT}",
+    b"<!DOCTYPE": f"is a web page; {_EXPORT}",
+    b"<html": f"is a web page; {_EXPORT}",
+}
+
+
+@dataclass
+class Source:
+    """A file or standard input that can be opened as often as needed.
+
+    Attributes
+    ----------
+    name : str
+        Name for sentences, safe to show.
+    path : Path or None
+        The file; None for standard input, whose bytes are in ``content``.
+    notes : list of str
+        What a careful reader would want to know about the reading.
+    """
+
+    name: str
+    path: Path | None = None
+    content: bytes = b""
+    notes: list[str] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, path: str | Path) -> Source:
+        """Return the source of a path; ``-`` is standard input."""
+        if str(path) == STDIN:
+            return cls("standard input", None, sys.stdin.buffer.read())
+        path = Path(path)
+        if not path.exists():
+            raise TableError(f"There is no file '{shown(path, 200)}'.")
+        if path.is_dir():
+            raise TableError(f"'{shown(path, 200)}' is a folder, not a file.")
+        return cls(f"'{shown(path.name)}'", path)
+
+    @property
+    def suffix(self) -> str:
+        """Return the last suffix below that of a compression, in small letters."""
+        name = self.path.name.lower() if self.path else ""
+        for packed in _OPENERS:
+            name = name.removesuffix(packed)
+        return Path(name).suffix
+
+    def open(self) -> BinaryIO:
+        """Return the bytes, decompressed."""
+        if self.path is None:
+            return io.BytesIO(self.content)
+        opener: Any = _OPENERS.get(self.path.suffix.lower(), open)
+        return opener(self.path, "rb")
+
+
+def read_chunks(path: str | Path, rows: int | None = None) -> Iterator[pd.DataFrame]:
+    """Yield the table of a file, ``rows`` rows at a time (None: all at once); ``-`` is standard input.
+
+    ``attrs["notes"]`` of the first piece says what was odd about the file.
+    """
+    source = Source.of(path)
+    try:
+        for at, part in enumerate(_chunks(source, rows)):
+            if at == 0:
+                part.attrs["notes"] = source.notes
+            yield part
+    except TableError:
+        raise
+    except MissingExtraError as error:
+        raise TableError(f"{error}.") from None
+    except ImportError:
+        raise TableError("Reading Parquet needs the package pyarrow: pip install pyarrow.") from None
+    except (ValueError, OSError, EOFError, KeyError, zipfile.BadZipFile, zlib.error, lzma.LZMAError) as error:
+        reason = shown(str(error).splitlines()[0] if str(error) else type(error).__name__, 200)
+        raise TableError(f"{source.name} could not be read: {reason.rstrip('.')}.") from None
+
+
+def read_table(path: str | Path) -> pd.DataFrame:
+    """Read a whole table; a file without rows raises TableError."""
+    parts = list(read_chunks(path))
+    if not parts or parts[0].empty:
+        name = "The input" if str(path) == STDIN else f"'{shown(Path(path).name)}'"
+        raise TableError(f"{name} has no rows.")
+    return parts[0]
+
+
+def _chunks(source: Source, rows: int | None) -> Iterator[pd.DataFrame]:
+    with source.open() as file:
+        beginning = file.read(4096)
+    if not beginning.strip():
+        raise TableError(f"{source.name} is empty.")
+    for mark, words in _FOREIGN.items():
+        if beginning.lstrip().lower().startswith(mark.lower()):
+            raise TableError(f"{source.name} {words}")
+    if beginning.startswith(b"PAR1") or source.suffix in {".parquet", ".pq"}:
+        yield from _parquet_chunks(source, rows)
+    elif beginning.startswith(b"PK\x03\x04"):
+        yield from _sliced(excel_table(source.name, source.open, source.notes), rows)
+    elif source.suffix in {".xlsx", ".xlsm"}:
+        raise TableError(f"{source.name} is not an Excel file, whatever its name says.")
+    elif source.suffix == ".arff":
+        yield from arff_chunks(source.open, rows)
+    elif source.suffix in {".json", ".jsonl"}:
+        raise TableError(f"{source.name} is JSON; {_EXPORT}")
+    else:
+        yield from delimited_chunks(source.name, source.open, source.notes, rows)
+
+
+def _sliced(frame: pd.DataFrame, rows: int | None) -> Iterator[pd.DataFrame]:
+    step = rows or max(1, len(frame))
+    for at in range(0, len(frame), step):
+        yield frame.iloc[at : at + step]
+
+
+def _parquet_chunks(source: Source, rows: int | None) -> Iterator[pd.DataFrame]:
+    if rows is None:
+        with source.open() as file:
+            yield pd.read_parquet(file)
+        return
+    import pyarrow.parquet
+
+    with source.open() as file:
+        for batch in pyarrow.parquet.ParquetFile(file).iter_batches(batch_size=rows):
+            yield batch.to_pandas()
