@@ -1,792 +1,827 @@
-"""Check a proof file in exact rational arithmetic, with the Python standard library alone.
+"""Check a proof file in exact rational arithmetic, with Python's standard library alone.
 
-    python -m psilearn.proofs.check FILE DATA.csv        or        python check.py FILE DATA.csv
+    python check.py FILE DATA.csv
 
-This file imports nothing of psilearn and nothing of anybody else. Floats are dyadic rationals, so every number of the
-data and of the proof is an integer over a power of two; no rounding happens anywhere below. The format is written in
-``format.md``. The claim is about the problem
+A proof file claims that the least value of one learning problem lies between two numbers,
 
-    minimise  F(w, b) = P(w) + sum_i c_i l_i(u_i),     c_i = C * sample weight_i * class weight of i,
-    P(w) = sum_j  l2/2 ||w_j||^2 + sum_f l1_jf |w_jf|,
+    bound <= inf F <= objective,      F(W, b) = P(W) + sum_i cost_i l(u_i),
 
-    two classes: one function f(x) = <w, x> + b,  u_i = y_i f(x_i), y_i = -1 for the first class and +1 for the second;
-    k classes:   f_1..f_k with sum 0,  u_i = min over j != y_i of f_{y_i}(x_i) - f_j(x_i);
+and brings the evidence: coefficients whose value is at most ``objective``, and a tree of weak duality bounds that shows
+F >= ``bound`` everywhere. This file imports nothing but the standard library, so that it can be read and trusted by
+somebody who trusts neither the library nor its authors. ``format.md`` beside it describes the file line by line. Every
+number is a double (a dyadic rational) or an integer times a power of two; nothing here is rounded, but for the Gaussian
+kernel, whose rounding error is part of the bounds.
 
-    l_i(u) = sum_k s_ik (t_k - max(u, t))_+   if u >= T = t - tolerance,      cap_i   if u < T
+The problem
+-----------
+* two classes: one function f, margins u_i = y_i f(x_i), y_i = -1 for the first class and +1 for the second;
+* k > 2 classes: f_1..f_k with sum_j f_j = 0, margins u_i = min over j != y_i of f_{y_i}(x_i) - f_j(x_i);
+* f_j(x) = <w_j, x> + b_j, intercepts not penalised, P(W) = l2/2 sum_j ||w_j||^2 + sum_jf l1_jf |w_jf|;
+* or, with a kernel, f_j(x) = sum_i v_ji K(x_i, x) + b_j and P = l2/2 sum_j v_j' K v_j;
+* l(u) = min(cap, g(u)) if u >= t and cap if u < t, with g(u) = sum_k c_k (t_k - u)_+; no cap means l = g. Slopes c_k
+  and caps may depend on the class; cost_i = C * weight_i * (weight of the class of i).
 
-(t = -infinity, no cap: convex; the slopes s_ik and the cap may depend on the class). It says that the stated
-coefficients reach ``objective`` and that no coefficients at all reach less than ``bound``.
-
-How the bound B is proved. Suppose F(w, b) < B for some (w, b). Rules "low" and "high" confine its margins, "split"
-divides what is left into cases, and each case ends in a "leaf", where weak duality shows F(w, b) >= B. So there is no
-such (w, b). Each rule is proved where it is coded.
+How the bound is proved
+-----------------------
+Suppose some (W, b) had F(W, b) < bound. A node of the tree knows an interval L_i <= u_i < U_i for every margin (at the
+root -inf and +inf). A *split* replaces a node by two that cover it; *cuts*, *floor* and *ceiling* shrink intervals
+without losing any (W, b) with F < bound; a *leaf* shows F >= bound in its node, a contradiction. When all nodes are
+closed no such (W, b) exists. Each rule is proved in the docstring of the method that checks it.
 """
 
-# Annotations are left out on purpose: there is less to read.
-# mypy: ignore-errors
+# mypy: no-check-untyped-defs
 
 import csv
+import decimal
 import gzip
 import hashlib
 import json
 import math
+import re
 import sys
 import zlib
 from fractions import Fraction
-from operator import mul
 
-FORMAT, VERSION = "psilearn-proof", 1
-#: Limits that keep a hostile file from filling the memory: bytes of a line, bytes and lines of a proof, digits of an
-#: integer, exponents of quanta, cells of the data, and open splits and tightenings.
-MAX_LINE, MAX_BYTES, MAX_LINES, MAX_DIGITS, MAX_QUANTUM, MAX_CELLS = 1 << 24, 1 << 32, 10**7, 400, 2000, 10**8
-MAX_DEPTH = 5000
+#: Limits that keep a hostile file from using up memory; honest proofs are far below them.
+MAX_BYTES, MAX_RECORDS, MAX_CHANGES, MAX_BITS, MAX_EXPONENT = 1 << 33, 20_000_000, 2_000_000, 400, 2_400
+MAX_CELLS, MAX_DIGITS = 10**8, 400
+LINE_START, LINE_PER_NUMBER = 1 << 16, 512  # bytes of a line: a constant, and per entry of the largest array
+KERNEL_BITS = 100  # Gaussian kernels are enclosed within 2 ** (1 - KERNEL_BITS)
+_INTEGER, _DECIMAL = re.compile(r"[+-]?[0-9]{1,400}"), re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
+
+
+_UNREADABLE = (OSError, EOFError, zlib.error, ValueError, LookupError, RecursionError, csv.Error)
 
 
 class Rejected(Exception):
-    """The proof does not prove its claim; the text says why."""
+    """The file does not prove its claim; the message says why."""
 
 
-def demand(condition, why):
-    """Reject the proof unless the condition holds."""
+def require(condition, message):
+    """Reject unless the condition holds."""
     if not condition:
-        raise Rejected(why)
+        raise Rejected(message)
 
 
-# -- numbers ----------------------------------------------------------------------------------------------------------
+# -- exact numbers -----------------------------------------------------------------------------------------------------
 
 
-def is_int(value):
-    """Whether a value of a JSON file is an integer (true and false are not)."""
-    return isinstance(value, int) and not isinstance(value, bool)
+def number(value, least=None):
+    """Return the exact value of a JSON number: an integer, or the double nearest to a decimal fraction."""
+    require(type(value) in (int, float), f"not a number: {str(value)[:40]!r}")
+    require(type(value) is float or abs(value) < 1 << 1023, "a number is too large")
+    require(math.isfinite(value), "a number is not finite")
+    value = Fraction(value)
+    require(least is None or value >= least, "a number is too small")
+    return value
 
 
-def rational(value, what):
-    """Return a finite JSON number as a Fraction, exactly."""
-    demand(is_int(value) or (isinstance(value, float) and math.isfinite(value)), f"{what} is not a finite number")
-    return Fraction(value)
+def integer(value, low=-(1 << MAX_BITS), high=1 << MAX_BITS):
+    """Return an integer of a record after checking its type and range."""
+    require(type(value) is int and low <= value <= high, f"not an integer in range: {str(value)[:40]!r}")
+    return value
 
 
-def rationals(values, what, size=None):
-    """Return a JSON list of numbers as Fractions; ``size`` is the length it must have."""
-    demand(isinstance(values, list) and size in (None, len(values)), f"{what} is not a list of the right length")
-    return [rational(v, what) for v in values]
-
-
-def integers(values, what, size, none=False):
-    """Return a JSON list of integers (or nulls) after looking at each."""
-    demand(isinstance(values, list) and len(values) == size, f"{what} is not a list of {size} numbers")
-    demand(all(is_int(v) or (none and v is None) for v in values), f"{what} does not hold integers")
-    return values
+def array(value, length=None):
+    """Return a list of a record after checking its type and length."""
+    require(isinstance(value, list), "a list is missing")
+    require(length is None or len(value) == length, f"a list of {length} entries is missing")
+    return value
 
 
 def exponent(values):
-    """Return the least e >= 0 for which all values are integers times 2^-e; all must be dyadic."""
-    most = max((v.denominator for v in values), default=1)
-    demand(most & (most - 1) == 0, "a number is not a dyadic rational")
-    return most.bit_length() - 1
+    """Return the largest e <= 0 for which every value is an integer times 2^e."""
+    e = 0
+    for value in values:
+        bits = value.denominator.bit_length() - 1
+        require(value.denominator == 1 << bits, "a number is not dyadic")
+        e = min(e, -bits)
+    return e
 
 
-def scaled(value, e):
-    """Return the integer value * 2^e."""
-    return value.numerator << (e - (value.denominator.bit_length() - 1))
+def whole(value, e):
+    """Return value / 2^e, an integer."""
+    return value.numerator << (-e - value.denominator.bit_length() + 1)
 
 
-# -- the data ---------------------------------------------------------------------------------------------------------
+def power(e):
+    """Return 2^e exactly."""
+    return Fraction(1 << e) if e >= 0 else Fraction(1, 1 << -e)
 
 
-def label_text(label):
-    """Return a label as text, numbers in one form: 1, 1.0, "1" and "1.0" are the same label."""
-    text = str(label).strip()
-    try:
-        number = float(text)
-    except ValueError:
-        return text
-    if not math.isfinite(number):
-        return text
-    return str(int(number)) if number == int(number) else repr(number)
+# -- data --------------------------------------------------------------------------------------------------------------
+
+
+def label_text(value):
+    """Return the canonical text of a label: 1, 1.0, True, "1" and "1.0" are the same label."""
+    if isinstance(value, bool):
+        value = int(value)
+    text = value.strip() if isinstance(value, str) else repr(value) if isinstance(value, (int, float)) else str(value)
+    if _INTEGER.fullmatch(text):
+        return str(int(text))
+    if _DECIMAL.fullmatch(text):
+        real = float(text)
+        return str(int(real)) if real.is_integer() and abs(real) < 2**53 else repr(real)
+    return text
 
 
 def data_hash(rows, labels, weights):
-    """Return the SHA-256 of the data: float.hex of every cell, weight and the label of every row, in order."""
-    digest = hashlib.sha256(b"psilearn-data-1\n")
+    """Return the SHA-256 of the exact data: one line per sample, doubles in hexadecimal, -0.0 written as 0.0."""
+    digest = hashlib.sha256(f"psilearn data 1\n{len(rows)} {len(rows[0]) if rows else 0}\n".encode())
     for row, label, weight in zip(rows, labels, weights):
-        cells = " ".join((float(v) + 0.0).hex() for v in row)  # + 0.0 turns -0.0 into 0.0
-        digest.update(f"{cells}|{float(weight).hex()}|{json.dumps(label_text(label))}\n".encode())
+        cells = " ".join((float(x) + 0.0).hex() for x in row)
+        digest.update(f"{json.dumps(label)}\t{(float(weight) + 0.0).hex()}\t{cells}\n".encode())
     return digest.hexdigest()
 
 
 def read_csv(path, target, weight=None, features=None):
-    """Read (rows, labels, weights, names of features) from a CSV file with a header; all features must be numbers."""
+    """Return (rows, labels, weights, names of features) of a CSV file with a header; all features must be numbers.
+
+    ``features`` are by default all columns but the other two; weights are 1 unless a column is named.
+    """
     with open(path, newline="", encoding="utf-8-sig") as file:
         lines = csv.reader(file)
         header = [name.strip() for name in next(lines, [])]
-        demand(len(set(header)) == len(header) > 0, "the data have no header of distinct names")
+        require(len(set(header)) == len(header) > 0, "the data have no header of distinct names")
         names = [h for h in header if h not in (target, weight)] if features is None else features
         for name in [*names, target, *([] if weight is None else [weight])]:
-            demand(name in header, f"the data have no column {name!r}")
+            require(name in header, f"the data have no column {name!r}")
         places = [header.index(name) for name in names]
         rows, labels, weights = [], [], []
-        for line in lines:
-            if not line:
-                continue
-            demand(len(line) == len(header), f"a row of the data has {len(line)} cells, the header {len(header)}")
-            rows.append([number_of(line[p]) for p in places])
+        for line in filter(None, lines):
+            require(len(line) == len(header), f"a row of the data has {len(line)} cells, the header {len(header)}")
+            rows.append([_cell(line[p]) for p in places])
             labels.append(line[header.index(target)])
-            weights.append(1.0 if weight is None else number_of(line[header.index(weight)]))
-            demand(len(rows) * len(header) <= MAX_CELLS, "the data have too many cells")
+            weights.append(1.0 if weight is None else _cell(line[header.index(weight)]))
+            require(len(rows) * len(header) <= MAX_CELLS, "the data have too many cells")
     return rows, labels, weights, names
 
 
-def number_of(text):
-    """Return a cell as a float."""
+def _cell(text):
     try:
         value = float(text)
     except ValueError:
         value = math.nan
-    demand(math.isfinite(value), f"the data hold {text[:40]!r} where a number is needed")
+    require(math.isfinite(value), f"the data hold {text[:40]!r} where a number is needed")
     return value
 
 
-# -- the file ---------------------------------------------------------------------------------------------------------
-
-
-def _short_int(text):
-    demand(len(text) <= MAX_DIGITS, f"an integer has more than {MAX_DIGITS} digits")
-    return int(text)
-
-
-def _no_constant(text):
-    raise Rejected(f"{text} is not a number")
-
-
-def proof_lines(file):
-    """Yield the JSON objects of a proof, one per line, within the limits."""
-    size = 0
-    for count in range(MAX_LINES + 1):
-        line = file.readline(MAX_LINE + 1)
-        size += len(line)
-        if not line:
-            return
-        demand(len(line) <= MAX_LINE, "a line is too long")
-        demand(size <= MAX_BYTES and count < MAX_LINES, "the proof is too long")
-        record = json.loads(line.decode("utf-8"), parse_int=_short_int, parse_constant=_no_constant)
-        demand(isinstance(record, dict), "a line is not a JSON object")
-        yield record
-
-
-def following(lines, key):
-    """Return the value of ``key`` of the next line."""
-    record = next(lines, None)
-    demand(record is not None, f"the proof ends where {key!r} is expected")
-    demand(key in record, f"a line has no {key!r}")
-    return record[key]
-
-
-# -- where f lives ----------------------------------------------------------------------------------------------------
-
-
-class Features:
-    """Linear functions on rows of numbers, kept as integers over 2^e. ``l1`` has one list per function; None bans."""
-
-    def __init__(self, rows, l2, l1):
-        self.l2, self.l1, self.width = l2, l1, len(rows[0])
-        exact = [[Fraction(float(v)) for v in row] for row in rows]
-        self.e = exponent([v for row in exact for v in row])
-        self.rows = [[scaled(v, self.e) for v in row] for row in exact]
-        self.columns = [list(column) for column in zip(*self.rows)]
-        self.squares = 2 * self.e
-
-    def scores(self, w):
-        """Return <w, x_i> of all samples."""
-        e = exponent(w)
-        w = [scaled(v, e) for v in w]
-        return [Fraction(sum(map(mul, row, w)), 1 << (self.e + e)) for row in self.rows]
-
-    def penalty(self, coef):
-        """Return P(w); infinite penalties must meet zeros."""
-        total = Fraction(0)
-        for w, l1 in zip(coef, self.l1):
-            demand(all(v == 0 for v, p in zip(w, l1) if p is None), "a banned coefficient is not zero")
-            total += self.l2 / 2 * sum(v * v for v in w) + sum(p * abs(v) for v, p in zip(w, l1) if p)
-        return total
-
-    def conjugate(self, columns, q, shift):
-        """Return an upper bound on sup over w (with sum_j w_j = 0 for k functions) of sum_j <w_j, v_j> - P(w).
-
-        Here v_j = sum_i R_ij x_i. Adding the same vector to all v_j changes nothing where sum_j w_j = 0, so ``shift``
-        may be subtracted. Without that constraint the supremum splits into coordinates: sup of v w - l2/2 w^2 - l1 |w|
-        is (|v| - l1)_+^2 / (2 l2), and for l2 = 0 it is 0 if |v| <= l1, else infinite (None). l1 = None bans w: 0.
-        """
-        e = self.e + q
-        square, excess = 0, Fraction(0)
-        for R, l1 in zip(columns, self.l1):
-            for column, price, move in zip(self.columns, l1, shift):
-                if price is None:
-                    continue
-                v = abs(sum(map(mul, R, column)) - move)
-                if not price:
-                    square += v * v
-                else:
-                    excess += max(Fraction(v, 1 << e) - price, Fraction(0)) ** 2
-        total = Fraction(square, 1 << (2 * e)) + excess
-        if self.l2 == 0:
-            return Fraction(0) if total == 0 else None
-        return total / (2 * self.l2)
-
-    def products(self, R):
-        """Return <v, x_i> of all samples for v = sum_i R_i x_i, times 2^squares; banned coefficients are left out."""
-        demand(self.l2 > 0 and not any(self.l1[0]), "this rule is for the penalty l2 alone")
-        v = [0 if p is None else sum(map(mul, R, column)) for p, column in zip(self.l1[0], self.columns)]
-        return [sum(map(mul, row, v)) for row in self.rows]
-
-    def square(self, i, j):
-        """Return ||x_i - x_j||^2 times 2^squares."""
-        return sum((a - b) ** 2 for a, b in zip(self.rows[i], self.rows[j]))
-
-    def is_within(self, i, j, gap, bound):
-        """Whether |<w, x_i - x_j>| <= gap for all w with P(w) <= bound.
-
-        By Cauchy and Schwarz, |<w, x>|^2 <= ||w||^2 ||x||^2 <= (2 bound / l2) ||x||^2. Without an l2 part |<w, x>| <=
-        sum_f l1_f |w_f| |x_f| / l1_f <= bound * max_f |x_f| / l1_f over the coefficients that are not banned.
-        """
-        if self.l2 > 0:
-            return 2 * bound * self.square(i, j) <= self.l2 * gap * gap * (1 << self.squares)
-        steps = [abs(a - b) for a, b in zip(self.rows[i], self.rows[j])]
-        limit = gap * (1 << self.e)
-        return all(p is None or s == 0 or (p > 0 and bound * s <= limit * p) for s, p in zip(steps, self.l1[0]))
-
-
-class Gram:
-    """Functions f = sum_i v_i K(x_i, .) known by a positive semidefinite matrix K; P is l2/2 sum_j v_j' K v_j."""
-
-    def __init__(self, rows, ridge, factor, l2):
-        demand(l2 > 0, "a kernel needs l2 > 0")
-        self.l2 = l2
-        exact = [
-            [Fraction(float(v)) + (ridge if a == b else 0) for b, v in enumerate(row)] for a, row in enumerate(rows)
-        ]
-        self.e = exponent([v for row in exact for v in row])
-        self.rows = [[scaled(v, self.e) for v in row] for row in exact]
-        self.width, self.squares = len(rows), self.e
-        self.demand_semidefinite(factor)
-
-    def demand_semidefinite(self, factor):
-        """Accept K if K - G G' is symmetric and diagonally dominant with a diagonal >= 0, G the stated factor.
-
-        Such a matrix is positive semidefinite by Gershgorin's theorem (each eigenvalue lies within sum_{j != i} |E_ij|
-        of some E_ii), G G' is, and so is the sum K of both.
-        """
-        e = exponent([v for row in factor for v in row])
-        G = [[scaled(v, e) for v in row] for row in factor]
-        up = max(0, 2 * e - self.e), max(0, self.e - 2 * e)
-        for i, row in enumerate(self.rows):
-            rest = [(row[j] << up[0]) - (sum(map(mul, G[i], G[j])) << up[1]) for j in range(self.width)]
-            demand(all(row[j] == self.rows[j][i] for j in range(i)), "the Gram matrix is not symmetric")
-            off = sum(map(abs, rest)) - abs(rest[i])
-            demand(rest[i] >= off, "the Gram matrix is not proved positive semidefinite")
-
-    def scores(self, v):
-        """Return (K v)_i of all samples."""
-        e = exponent(v)
-        v = [scaled(x, e) for x in v]
-        return [Fraction(sum(map(mul, row, v)), 1 << (self.e + e)) for row in self.rows]
-
-    def penalty(self, coef):
-        """Return P."""
-        return self.l2 / 2 * sum(sum(map(mul, v, self.scores(v))) for v in coef)
-
-    def conjugate(self, columns, q, shift):
-        """Return sup over f of sum_j <f_j, sum_i R_ij K(x_i, .)> - l2/2 ||f_j||^2 = sum_j R_j' K R_j / (2 l2)."""
-        demand(not any(shift), "a shift is for features only")
-        total = sum(r * sum(map(mul, row, R)) for R in columns for r, row in zip(R, self.rows) if r)
-        return Fraction(total, 1 << (self.e + 2 * q)) / (2 * self.l2)
-
-    def products(self, R):
-        """Return (K R)_i times 2^squares."""
-        return [sum(map(mul, row, R)) for row in self.rows]
-
-    def square(self, i, j):
-        """Return ||x_i - x_j||^2 = K_ii + K_jj - 2 K_ij times 2^squares."""
-        return self.rows[i][i] + self.rows[j][j] - 2 * self.rows[i][j]
-
-    def is_within(self, i, j, gap, bound):
-        """As for features."""
-        return 2 * bound * self.square(i, j) <= self.l2 * gap * gap * (1 << self.squares)
-
-
-# -- the problem ------------------------------------------------------------------------------------------------------
-
-
-class Region:
-    """What a case allows for one margin: low <= u <= high (None is infinite), and u >= T (side 1) or u < T (side -1).
-
-    ``points`` are pairs (u, cost at u): see :meth:`Problem.gain`. ``least`` and ``most`` limit the multiplier.
-    """
-
-    __slots__ = ("high", "is_empty", "least", "low", "most", "points", "side")
-
-    def __init__(self, low, high, side):
-        self.low, self.high, self.side = low, high, side
+# -- the problem -------------------------------------------------------------------------------------------------------
 
 
 class Problem:
-    """The stated problem in integers: margins times 2^U, multipliers times 2^q, costs times 2^M."""
+    """The claim's problem on the given data.
+
+    Samples are the given rows of positive weight; rows with equal features and equal labels have equal margins, so they
+    are one sample whose costs are added up (not so for a precomputed kernel). Samples are numbered from 0 in the order
+    of first appearance.
+    """
 
     def __init__(self, claim, rows, labels, weights):
-        self.read_loss(claim)
-        classes = claim.get("classes")
-        is_list = isinstance(classes, list) and all(isinstance(label, str) for label in classes)
-        demand(is_list and len(set(classes)) == len(classes) >= 2, "classes is not a list of two or more labels")
-        self.k = len(classes)
-        self.functions = 1 if self.k == 2 else self.k
-        price = rational(claim.get("C"), "C")
-        factor = rationals(claim.get("class_weight"), "class_weight", self.k)
-        demand(price > 0 and min(factor) >= 0, "C or a class weight is negative")
-        codes = [classes.index(label) if label in classes else -1 for label in map(label_text, labels)]
-        demand(min(codes, default=-1) >= 0, "a label of the data is not among the classes")
-        costs = [price * Fraction(float(w)) * factor[c] for w, c in zip(weights, codes)]
-        demand(min(costs) >= 0, "a weight is negative")
-        self.rows, self.y, self.costs = merged(rows, codes, costs, claim.get("space") != "gram is data")
-        self.n = len(self.y)
-        self.set_scales(claim)
-
-    def read_loss(self, claim):
-        """Read slopes, breakpoints, t, tolerance and cap."""
-        loss = claim.get("loss")
-        demand(isinstance(loss, dict) and isinstance(loss.get("hinges"), list), "the loss has no hinges")
-        k = len(claim["classes"]) if isinstance(claim.get("classes"), list) else 0
-        demand(all(isinstance(h, list) and len(h) == 2 for h in loss["hinges"]), "a hinge is not a pair")
-        self.hinges = [(rational(t, "hinge"), rationals(s, "slopes", k)) for t, s in loss["hinges"]]
-        demand(all(min(s) >= 0 for _, s in self.hinges), "a slope is negative")
-        self.is_convex = loss.get("t") is None
-        if self.is_convex:
-            demand(loss.get("cap") is None and self.hinges, "a convex loss has hinges and no cap")
-            self.t, self.tolerance, self.cap = None, Fraction(0), None
+        stated = claim["problem"]
+        self.classes = array(stated["classes"])
+        require(all(isinstance(name, str) for name in self.classes), "classes are texts")
+        self.k = len(self.classes)
+        require(self.k >= 2 and len(set(self.classes)) == self.k, "at least two different classes are needed")
+        self.m = 1 if self.k == 2 else self.k
+        self._read_data(claim["data"], stated, rows, [label_text(label) for label in labels], weights)
+        self._read_loss(stated["loss"])
+        factor, C = [number(f, 0) for f in array(stated["class_weight"], self.k)], number(stated["C"], 0)
+        self.cost = [C * w * factor[code] for w, code in zip(self.weight, self.code)]
+        self._read_penalty(stated["penalty"])
+        kernel = stated["kernel"]
+        if kernel["kind"] == "linear":
+            self.space = Linear(self)
         else:
-            self.t, self.cap = rational(loss["t"], "t"), rationals(loss.get("cap"), "cap", k)
-            self.tolerance = rational(loss.get("tolerance"), "tolerance")
-            demand(0 <= self.tolerance <= Fraction(1, 10**6) and min(self.cap) >= 0, "cap or tolerance out of range")
+            require(self.l2 > 0 and all(w == 0 for row in self.l1 for w in row), "kernels take an l2 penalty alone")
+            self.space = Gram(self, kernel)
 
-    def set_scales(self, claim):
-        """Choose the powers of two and turn the loss into integers."""
-        self.q, grid = claim.get("quantum"), claim.get("margin_quantum")
-        demand(is_int(self.q) and is_int(grid) and 0 <= self.q <= MAX_QUANTUM and 0 <= grid <= MAX_QUANTUM, "quantum")
-        ends = [] if self.is_convex else [self.t, self.t - self.tolerance]
-        self.U = max(grid, exponent([*ends, *(t for t, _ in self.hinges)]))
-        self.grid = self.U - grid
-        slopes = [[c * s[y] for _, s in self.hinges] for c, y in zip(self.costs, self.y)]
-        caps = [Fraction(0) if self.is_convex else c * self.cap[y] for c, y in zip(self.costs, self.y)]
-        flat = [s for row in slopes for s in row]
-        self.M = max(self.U + max(exponent(flat), self.q), exponent(caps))
-        self.slopes = [[scaled(s, self.M - self.U) for s in row] for row in slopes]
-        self.caps = [scaled(c, self.M) for c in caps]
-        self.knots = [scaled(t, self.U) for t, _ in self.hinges]
-        self.at, self.T = (None, None) if self.is_convex else (scaled(v, self.U) for v in ends)
-        self.breakpoints = sorted({*self.knots, *([] if self.is_convex else [self.at, self.T])})
-
-    def loss(self, i, u):
-        """Return c_i l_i(u) of sample i for an integer margin u; at u = T the smaller of both sides."""
-        if self.T is not None:
-            if u < self.T:
-                return self.caps[i]
-            if u == self.T:
-                return min(self.caps[i], self.hinge_sum(i, self.at))
-            u = max(u, self.at)
-        return self.hinge_sum(i, u)
-
-    def hinge_sum(self, i, u):
-        """Return c_i g_i(u)."""
-        return sum(s * (t - u) for s, t in zip(self.slopes[i], self.knots) if t > u)
-
-    def value(self, coef, intercept):
-        """Return F at rational coefficients, one list per function."""
-        F = [[s + b for s in self.space.scores(w)] for w, b in zip(coef, intercept)]
-        total = self.space.penalty(coef)
-        for i, (y, c) in enumerate(zip(self.y, self.costs)):
-            if self.k == 2:
-                u = F[0][i] if y == 1 else -F[0][i]
-            else:
-                u = F[y][i] - max(F[j][i] for j in range(self.k) if j != y)
-            if not self.is_convex and u < self.t - self.tolerance:
-                total += c * self.cap[y]
+    def _read_data(self, data, stated, rows, labels, weights):
+        self.n, self.d = len(rows), len(rows[0]) if rows else 0
+        self.is_square = self.n == self.d
+        require(self.n > 0 and all(len(row) == self.d for row in rows), "the data are empty or ragged")
+        require(len(labels) == self.n and len(weights) == self.n, "labels or weights are missing")
+        require(all(abs(x) < float("inf") for row in [*rows, weights] for x in row), "the data are not finite")
+        require(data_hash(rows, labels, weights) == data["sha256"], "the proof is about other data (hashes differ)")
+        require(min(weights) >= 0, "a weight is negative")
+        code = {name: j for j, name in enumerate(self.classes)}
+        require(all(label in code for label in labels), "a label is not among the classes")
+        merges = stated["kernel"]["kind"] != "precomputed"
+        at, self.rows, self.code, self.weight, self.given, self.sample = {}, [], [], [], [], [None] * self.n
+        for i, (row, label, weight) in enumerate(zip(rows, labels, weights)):
+            if weight == 0:
                 continue
-            u = u if self.is_convex else max(u, self.t)
-            total += c * sum(s[y] * (t - u) for t, s in self.hinges if t > u)
+            key = (code[label], *(x + 0.0 for x in row)) if merges else i
+            self.sample[i] = at.setdefault(key, len(self.rows))
+            if self.sample[i] < len(self.rows):
+                self.weight[self.sample[i]] += Fraction(weight)
+                continue
+            self.given.append(i)
+            self.rows.append(row)
+            self.code.append(code[label])
+            self.weight.append(Fraction(weight))
+        self.n = len(self.rows)
+        self.sign = [1 if code else -1 for code in self.code]
+
+    def _read_loss(self, loss):
+        self.hinges = [(number(t), [number(c, 0) for c in array(cs, self.k)]) for t, cs in array(loss["hinges"])]
+        self.tolerance = number(loss["tolerance"], 0)
+        self.is_convex = loss["cap"] is None
+        if self.is_convex:
+            require(loss["t"] is None and self.hinges and self.tolerance == 0, "a convex loss is hinges alone")
+        else:
+            self.t, self.cap = number(loss["t"]), [number(c, 0) for c in array(loss["cap"], self.k)]
+
+    def _read_penalty(self, penalty):
+        self.l2, l1 = number(penalty["l2"], 0), penalty["l1"]
+        rows = array(l1, self.m) if isinstance(l1, list) else [[l1] * self.d] * self.m
+        self.l1 = [[None if x is None else number(x, 0) for x in array(row, self.d)] for row in rows]  # None: w = 0
+
+    def loss(self, u, code):
+        """Return l(u) of a sample of a class; margins that miss t by at most the tolerance count as t."""
+        if self.is_convex:
+            return sum(cs[code] * (t - u) for t, cs in self.hinges if t > u)
+        if u < self.t - self.tolerance:
+            return self.cap[code]
+        u = max(u, self.t)
+        return min(self.cap[code], sum(cs[code] * (t - u) for t, cs in self.hinges if t > u))
+
+    def objective(self, point, unit):
+        """Return F at the stated coefficients exactly (Gaussian kernels: an upper bound, 2^-99 per entry off)."""
+        coef = [[integer(w) for w in array(row, self.space.dim)] for row in array(point["coef"], self.m)]
+        intercept = [integer(b) for b in array(point["intercept"], self.m)]
+        if self.k > 2:
+            sums = [sum(column) for column in zip(*coef)]
+            require(not any(sums) and sum(intercept) == 0, "the functions do not sum to zero")
+        total, blur = self.space.penalty(coef, power(unit)), self.space.blur(coef, power(unit))
+        for i, scores in enumerate(self.space.scores(coef, intercept, power(unit))):
+            own = self.code[i]
+            u = self.sign[i] * scores[0] if self.k == 2 else scores[own] - max(scores[:own] + scores[own + 1 :])
+            total += self.cost[i] * self.loss(u - blur, own)
         return total
 
-    def region(self, i, low, high, side):
-        """Prepare the region of sample i."""
-        region = Region(low, high, side)
-        if side < 0:
-            high = self.T if high is None else min(high, self.T)
-            ends = [v for v in (low, high) if v is not None]
-            region.points = [(u, self.caps[i]) for u in ends]
-            region.is_empty = low is not None and (low >= self.T or (region.high is not None and low > region.high))
-            region.least, region.most = None, (0 if low is None else None)
-            return region
-        if side > 0:
-            low = self.T if low is None else max(low, self.T)
-        inner = [b for b in self.breakpoints if (low is None or b > low) and (high is None or b < high)]
-        ends = [v for v in (low, high) if v is not None]
-        region.points = [(u, self.loss(i, u)) for u in (*ends, *inner)]
-        region.is_empty = low is not None and high is not None and low > high
-        region.least, region.most = (0 if high is None else None), None
-        if low is None:
-            region.most = sum(self.slopes[i]) if self.is_convex else 0
-        return region
 
-    def gain(self, i, alpha, region):
-        """Return G_i = inf of c_i l_i(u) + alpha u over the region, for a multiplier alpha in units of 2^-q.
+class Linear:
+    """f_j(x) = <w_j, x> + b_j; samples are kept as integers times 2^e."""
 
-        The function is linear between neighbouring breakpoints of l_i, and l_i at T is the smaller of its two limits,
-        so over a bounded region the infimum is the least value at the ends and the breakpoints inside. For u < T it is
-        cap_i + alpha u, and the ends are the lower one and T. Where the region is unbounded above the slope there is
-        alpha, which must be >= 0; unbounded below it is alpha minus the sum of the slopes (convex) or alpha (capped),
-        which must be <= 0. Then the infimum over the unbounded piece is at its finite end, which is in the list.
+    def __init__(self, problem):
+        self.problem, self.dim = problem, problem.d
+        ratios = [[x.as_integer_ratio() for x in row] for row in problem.rows]
+        self.e = -max((q.bit_length() - 1 for row in ratios for _, q in row), default=0)
+        self.x = [[p << (-self.e - q.bit_length() + 1) for p, q in row] for row in ratios]
+        self.l1e = exponent([a for row in problem.l1 for a in row if a is not None])
+
+    def blur(self, coef, unit):
+        """Return by how much margins may be smaller than computed: not at all."""
+        return 0
+
+    def scores(self, coef, intercept, unit):
+        """Yield f_1(x_i), .., f_m(x_i) of every sample."""
+        scale = unit * power(self.e)
+        for x in self.x:
+            sums = [sum(w * a for w, a in zip(row, x)) for row in coef]
+            yield [scale * total + unit * b for total, b in zip(sums, intercept)]
+
+    def penalty(self, coef, unit):
+        """Return P(W)."""
+        total = self.problem.l2 / 2 * unit**2 * sum(w * w for row in coef for w in row)
+        for row, weights in zip(coef, self.problem.l1):
+            for w, weight in zip(row, weights):
+                require(w == 0 or weight is not None, "a forbidden coefficient is not zero")
+                total += unit * abs(w) * weight if w else 0
+        return total
+
+    def combine(self, R, V=None):
+        """Return V_j = sum_i R_ij x_i, added to an earlier V if there is one."""
+        V = [[0] * self.dim for _ in R] if V is None else [list(row) for row in V]
+        for row, multipliers in zip(V, R):
+            for i, r in multipliers.items():
+                for f, a in enumerate(self.x[i]):
+                    row[f] += r * a
+        return V
+
+    def conjugate(self, V, unit, shift=None):
+        """Return an upper bound on P*(V) = sup of <V, W> - P(W) over W (k > 2 classes: with rows summing to zero).
+
+        One function: P*(v) = sum_f ((|v_f| - l1_f)_+)^2 / (2 l2), coefficient by coefficient, and for l2 = 0 it is zero
+        if all |v_f| <= l1_f (otherwise infinite, and the evidence is rejected). Several functions: rows of W that sum
+        to zero have <V, W> = sum_j <v_j - nu, w_j> for any vector nu, so P*(V) <= sum_j P_j*(v_j - nu). ``shift`` is
+        nu.
         """
-        alpha <<= self.M - self.U - self.q
-        demand(region.least is None or alpha >= 0, "a multiplier is negative where the margin is unbounded above")
-        demand(region.most is None or alpha <= region.most, "a multiplier is too large for an unbounded margin")
-        return min(cost + alpha * u for u, cost in region.points)
+        e = min(unit + self.e, self.l1e, 0 if shift is None else shift[0])
+        up, total = unit + self.e - e, 0
+        for j, row in enumerate(V):
+            for f, v in enumerate(row):
+                weight = self.problem.l1[j][f]
+                if weight is None:
+                    continue
+                v = (v << up) - (0 if shift is None else shift[1][f] << (shift[0] - e))
+                excess = abs(v) - (whole(weight, e) if weight else 0)
+                if excess > 0:
+                    require(self.problem.l2 > 0, "multipliers are too large for the l1 penalty")
+                    total += excess * excess
+        return power(2 * e) * total / (2 * self.problem.l2) if total else 0
 
-    def columns(self, leaf):
-        """Return (alpha, R): the multipliers of the margins, and for each function its column of R.
+    def distance(self, i, j):
+        """Return a number that grows with the distance of two samples; only the order of a search depends on it."""
+        if self.problem.l2 > 0:
+            return sum((a - b) ** 2 for a, b in zip(self.x[i], self.x[j]))
+        pairs = zip(self.x[i], self.x[j], self.problem.l1[0])
+        return max((abs(a - b) / w for a, b, w in pairs if w), default=0)
 
-        Two classes: R_i = y_i alpha_i, so alpha_i u_i = R_i f(x_i). k classes: A_ij >= 0, A_{i y_i} = 0, alpha_i =
-        sum_j A_ij, R_ij = -A_ij and R_{i y_i} = alpha_i. As u_i <= f_{y_i} - f_j for every j, alpha_i u_i <= sum_j
-        A_ij (f_{y_i} - f_j) = sum_j R_ij f_j(x_i). In both cases alpha_i u_i <= sum_j R_ij f_j(x_i).
+    def reach(self, i, j, bound, c):
+        """Return whether |<w, x_i - x_j>| <= c for every w with P(w) <= bound (one function, c >= 0).
+
+        l2 > 0: |<w, z>|^2 <= ||w||^2 ||z||^2 and l2/2 ||w||^2 <= P(w), so c^2 >= 2 bound/l2 ||z||^2 suffices. l2 = 0:
+        |<w, z>| <= max_f |z_f| / l1_f * sum_f l1_f |w_f|, so c l1_f >= bound |z_f| for all f suffices.
         """
-        if self.k == 2:
-            alpha = integers(leaf, "a leaf", self.n)
-            return alpha, [[a if y == 1 else -a for a, y in zip(alpha, self.y)]]
-        demand(isinstance(leaf, list) and len(leaf) == self.n, "a leaf has not one row per sample")
-        rows = []
-        for A, y in zip(leaf, self.y):
-            integers(A, "a leaf", self.k)
-            demand(min(A) >= 0 and A[y] == 0, "multipliers of k classes must be >= 0, and 0 for the own class")
-            rows.append([sum(A) if j == y else -A[j] for j in range(self.k)])
-        return [row[y] for row, y in zip(rows, self.y)], [list(column) for column in zip(*rows)]
+        z = [a - b for a, b in zip(self.x[i], self.x[j])]
+        if self.problem.l2 > 0:
+            return c * c * self.problem.l2 >= 2 * bound * power(2 * self.e) * sum(a * a for a in z)
+        scale = bound * power(self.e)
+        return all(w is None or c * w >= scale * abs(a) for w, a in zip(self.problem.l1[0], z))
 
-    def leaf_bound(self, leaf, regions, shift=None):
-        """Return a number that F(w, b) reaches wherever the margins lie in the regions; None if there is none.
 
-        Weak duality. Let R have columns that sum to zero. Then sum_ij R_ij b_j = 0, and with f_j(x_i) = <w_j, x_i> +
-        b_j and v_j = sum_i R_ij x_i, :meth:`columns` gives  sum_i alpha_i u_i <= sum_j <w_j, v_j>.  Hence
+class Gram:
+    """f_j(x) = sum_i v_ji K(x_i, x) + b_j; entries of the Gram matrix are integers times 2^e, each off by at most err.
 
-            F(w, b) = P(w) + sum_i c_i l_i(u_i) >= P(w) - sum_j <w_j, v_j> + sum_i (c_i l_i(u_i) + alpha_i u_i)
-                                                >= -P*(v) + sum_i G_i,
+    Weak duality needs K to be positive semidefinite. Gaussian kernels are (Bochner), and so are polynomial ones with
+    gamma, coef0 >= 0 (sums and products of kernels are kernels). A given matrix, made symmetric, is tested after the
+    stated ``ridge`` has been added to its diagonal; the claim is then about that matrix.
+    """
 
-        with G_i of :meth:`gain` and the conjugate P*(v) = sup_w sum_j <w_j, v_j> - P(w).
+    def __init__(self, problem, kernel):
+        self.problem, self.dim, self.err = problem, problem.n, Fraction(0)
+        kind = kernel["kind"]
+        require(kind in ("rbf", "poly", "precomputed"), "unknown kernel")
+        if kind == "precomputed":
+            self._given(problem, number(kernel["ridge"], 0))
+            return
+        gamma, linear = number(kernel["gamma"], 0), Linear(problem)
+        if kind == "poly":
+            coef0, degree = number(kernel["coef0"], 0), integer(kernel["degree"], 0, 32)
+            scale, x = gamma * power(2 * linear.e), linear.x
+            values = [[(scale * _dot(a, b) + coef0) ** degree for b in x[: i + 1]] for i, a in enumerate(x)]
+            self.e = exponent([value for row in values for value in row])
+            self._mirror([[whole(value, self.e) for value in row] for row in values])
+            return
+        self.e, self.err = -KERNEL_BITS, power(1 - KERNEL_BITS)
+        squares, scale, x = [_dot(a, a) for a in linear.x], gamma * power(2 * linear.e), linear.x
+        with decimal.localcontext(decimal.Context(prec=60, Emin=-(10**6), Emax=10**6)):
+            half = [
+                [_gaussian(scale * (squares[i] + squares[j] - 2 * _dot(a, x[j]))) for j in range(i + 1)]
+                for i, a in enumerate(x)
+            ]
+        self._mirror(half)
+
+    def _mirror(self, half):
+        self.K = [[half[max(i, j)][min(i, j)] for j in range(self.dim)] for i in range(self.dim)]
+
+    def _given(self, problem, ridge):
+        require(problem.is_square, "a precomputed kernel must be square")
+        given = problem.given
+        values = [
+            [(Fraction(problem.rows[i][given[j]]) + Fraction(problem.rows[j][given[i]])) / 2 for j in range(i + 1)]
+            for i in range(problem.n)
+        ]
+        for i in range(problem.n):
+            values[i][i] += ridge
+        self.e = exponent([value for row in values for value in row])
+        half = [[whole(value, self.e) for value in row] for row in values]
+        require(is_positive_definite(half), "the Gram matrix with the stated ridge is not positive definite")
+        self._mirror(half)
+
+    def blur(self, coef, unit):
+        """Return by how much a margin may be smaller than computed: err times the sum of all |v_ji|."""
+        return self.err * unit * sum(abs(v) for row in coef for v in row) if self.err else 0
+
+    def scores(self, coef, intercept, unit):
+        """Yield f_1(x_i), .., f_m(x_i) of every sample."""
+        scale = unit * power(self.e)
+        for x in self.K:
+            yield [scale * _dot(row, x) + unit * b for row, b in zip(coef, intercept)]
+
+    def penalty(self, coef, unit):
+        """Return l2/2 sum_j v_j' K v_j, or with err more: |v'(K - K0)v| <= err (sum |v|)^2."""
+        return self.problem.l2 * self._square(self.combine([dict(enumerate(row)) for row in coef]), unit) / 2
+
+    def combine(self, R, V=None):
+        """Return (v, v' K v) for the coefficients v_j of sum_i R_ij K(x_i, .), the multipliers, added to an earlier V.
+
+        (v + r)' K (v + r) = v' K v + 2 r' K v + r' K r, which is short if r has few entries.
         """
-        alpha, columns = self.columns(leaf)
-        demand(all(sum(column) == 0 for column in columns), "the multipliers do not balance")
-        move = [0] * self.space.width if shift is None else integers(shift, "shift", self.space.width)
-        demand(self.k > 2 or not any(move), "a shift is for more than two classes")
-        paid = self.space.conjugate(columns, self.q, move)
-        if paid is None:
-            return None
-        gains = sum(self.gain(i, a, region) for i, (a, region) in enumerate(zip(alpha, regions)))
-        return Fraction(gains, 1 << self.M) - paid
+        out = []
+        for (old, square), new in zip(V or [({}, 0)] * len(R), R):
+            for i, r in new.items():
+                row = self.K[i]
+                square += r * (2 * sum(row[j] * s for j, s in old.items()) + sum(row[j] * s for j, s in new.items()))
+            out.append(({**old, **{i: old.get(i, 0) + r for i, r in new.items()}}, square))
+        return out
+
+    def conjugate(self, V, unit, shift=None):
+        """Return P*(V) = sum_j v_j' K v_j / (2 l2), an upper bound if kernel values are enclosed only.
+
+        <V, W> - P(W) = sum_j v_j' K w_j - l2/2 w_j' K w_j, and (v - l2 w)' K (v - l2 w) >= 0 for every pair of rows.
+        """
+        require(shift is None, "kernels take no shift")
+        return self._square(V, power(unit)) / (2 * self.problem.l2)
+
+    def _square(self, V, unit):
+        total = sum(square for _, square in V)
+        size = sum(sum(abs(r) for r in row.values()) ** 2 for row, _ in V) if self.err else 0
+        return unit**2 * (power(self.e) * total + self.err * size)
+
+    def distance(self, i, j):
+        """Return a number that grows with the distance of two samples."""
+        return self.K[i][i] + self.K[j][j] - 2 * self.K[i][j]
+
+    def reach(self, i, j, bound, c):
+        """Return whether |f(x_i) - f(x_j)| <= c wherever P(f) <= bound: Cauchy-Schwarz in the RKHS."""
+        square = power(self.e) * (self.K[i][i] + self.K[j][j] - 2 * self.K[i][j]) + 4 * self.err
+        return c * c * self.problem.l2 >= 2 * bound * square
 
 
-def merged(rows, codes, costs, is_merging):
-    """Leave out samples of cost 0 and merge equal rows of the same class, adding costs: F stays the same function."""
-    places, kept = {}, ([], [], [])
-    for at, (row, code, cost) in enumerate(zip(rows, codes, costs)):
-        key = (code, *row) if is_merging else at
-        if is_merging and cost == 0:
-            continue
-        if key in places:
-            kept[2][places[key]] += cost
-            continue
-        places[key] = len(kept[1])
-        for values, value in zip(kept, (row, code, cost)):
-            values.append(value)
-    demand(kept[1], "no sample has a positive weight")
-    return kept
+def _dot(a, b):
+    return sum(x * y for x, y in zip(a, b))
 
 
-# -- the check --------------------------------------------------------------------------------------------------------
+def _gaussian(q):
+    """Return floor(exp(-q) 2^KERNEL_BITS) up to one, q >= 0, from 60 correctly rounded digits."""
+    if q > 200:
+        return 0
+    value = (-(decimal.Decimal(q.numerator) / decimal.Decimal(q.denominator))).exp()
+    return int(value * decimal.Decimal(1 << KERNEL_BITS))
 
 
-def penalty_of(claim, functions, width):
-    """Read l2 and the l1 weights, one list per function; null bans a coefficient."""
-    penalty = claim.get("penalty")
-    demand(isinstance(penalty, dict), "the penalty is missing")
-    l2, rows = rational(penalty.get("l2"), "l2"), penalty.get("l1")
-    demand(isinstance(rows, list) and len(rows) == functions, "l1 has not one list per function")
-    for row in rows:
-        demand(isinstance(row, list) and len(row) == width, "l1 has not one weight per coefficient")
-    l1 = [[None if v is None else rational(v, "l1") for v in row] for row in rows]
-    demand(l2 >= 0 and all(v is None or v >= 0 for row in l1 for v in row), "a penalty weight is negative")
-    return l2, l1
+def is_positive_definite(half):
+    """Return whether elimination proves the symmetric matrix with this lower half positive definite.
 
-
-def attach_space(problem, claim, lines):
-    """Give the problem its space; for a kernel the Gram matrix (unless it is the data) and a factor come next."""
-    kind, n = claim.get("space"), problem.n
-    demand(kind in ("features", "gram in proof", "gram is data"), "unknown space")
-    width = len(problem.rows[0]) if kind == "features" else n
-    l2, l1 = penalty_of(claim, problem.functions, width)
-    if kind == "features":
-        problem.space = Features(problem.rows, l2, l1)
-        return
-    demand(all(v == 0 for row in l1 for v in row), "a kernel has no l1 penalty")
-    if kind == "gram is data":
-        demand(all(len(row) == n for row in problem.rows), "the Gram matrix is not square")
-        rows = problem.rows
-    else:
-        rows = [rationals(following(lines, "gram"), "gram", n) for _ in range(n)]
-    factor = [rationals(following(lines, "factor"), "factor") for _ in range(n)]
-    demand(all(len(row) == len(factor[0]) <= n for row in factor), "the factor is not a matrix")
-    ridge = rational(claim.get("ridge"), "ridge")
-    problem.space = Gram(rows, ridge, factor, l2)
-
-
-def root_regions(problem, bound, lines):
-    """Read and prove the limits of the margins that hold for every (w, b) with F(w, b) < bound.
-
-    Losses are >= 0, so P(w) < bound, and the samples with u < T cost less than the bound together. Let J be a set of
-    samples of the class of i with sum_{j in J} c_j cap_j >= bound. Then some j in J has u_j >= T, and if |<w, x_i -
-    x_j>| <= T - low for all of J, then u_i = u_j + y_i <w, x_i - x_j> >= T - (T - low) = low. Let J be such a set of
-    the other class instead: then u_i = -u_j + y_i <w, x_i - x_j> <= -T + (high + T) = high. The largest J, all
-    samples near enough, is taken. Two classes only.
+    With pivot p > 0 and column c the matrix is positive definite iff S = A - c c'/p is. S is rounded to a multiple of
+    2^-64; the errors of its s x s entries are below that size, so S >= rounded S - s 2^-64 I, and that much is taken
+    off the diagonal. Only matrices within such rounding of a singular one are refused wrongly.
     """
-    n = problem.n
-    if problem.is_convex or problem.k > 2:
-        return [problem.region(i, None, None, 0) for i in range(n)]
-    low = integers(following(lines, "low"), "low", n, none=True)
-    high = integers(following(lines, "high"), "high", n, none=True)
-    regions = []
-    for i in range(n):
-        ends = [None if v is None else v << problem.grid for v in (low[i], high[i])]
-        gaps = [(problem.T - ends[0], True)] if ends[0] is not None else []
-        gaps += [(problem.T + ends[1], False)] if ends[1] is not None else []
-        for gap, own in gaps:
-            demand(follows(problem, i, gap, own, bound), f"the limit of the margin of sample {i} does not follow")
-        regions.append(problem.region(i, *ends, 0))
-    return regions
+    rows = [[a << 64 for a in row] for row in half]
+    while rows:
+        p, column = rows[0][0], [row[0] for row in rows[1:]]
+        if p <= 0:
+            return False
+        rows = [[row[j + 1] - column[i] * column[j] // p for j in range(i + 1)] for i, row in enumerate(rows[1:])]
+        for row in rows:
+            row[-1] -= len(rows) + 1
+    return True
 
 
-def follows(problem, i, gap, own, bound):
-    """Whether the samples of i's own (or the other) class whose scores differ by at most ``gap`` cost the bound."""
-    if gap < 0:
-        return False
-    width, spent = Fraction(gap, 1 << problem.U), 0
-    for j in range(problem.n):
-        if (problem.y[i] == problem.y[j]) == own and problem.space.is_within(i, j, width, bound):
-            spent += problem.caps[j]
-    return Fraction(spent, 1 << problem.M) >= bound
+# -- the bound ---------------------------------------------------------------------------------------------------------
 
 
-def split(problem, record, regions):
-    """Return (sample, region of the first case, region of the second).
+class Search:
+    """The nodes of the tree, one at a time: intervals L_i <= u_i < U_i (None is infinite) and what follows from them.
 
-    Without "at": u < T (the label is given up, the cap is paid) or u >= T (it is believed). With "at" = v: u <= v or
-    u >= v. One of the two always holds.
+    Margins are integers times 2^um, multipliers times 2^unit, values times 2^e. The loss in use is l(u + tolerance):
+    l_tol(u) >= l(u + tolerance) for every u, because u >= t - tolerance implies max(u, t) <= u + tolerance and l is
+    non-increasing, and below both are the cap. So what is proved here is a bound for the stated loss, too.
     """
-    i = record["split"]
-    demand(is_int(i) and 0 <= i < problem.n, "a split names no sample")
-    old = regions[i]
-    if record.get("at") is None:
-        demand(not problem.is_convex, "a convex loss has nothing to split")
-        return i, narrowed(problem, i, old, None, None, -1), narrowed(problem, i, old, None, None, 1)
-    demand(is_int(record["at"]) and problem.k == 2, "a split is at an integer, two classes only")
-    v = record["at"] << problem.grid
-    return i, narrowed(problem, i, old, None, v, 0), narrowed(problem, i, old, v, None, 0)
+
+    def __init__(self, problem, bound, unit, margin):
+        self.problem, self.bound, self.unit, self.margin = problem, bound, unit, margin
+        knots = [t - problem.tolerance for t, _ in problem.hinges]
+        self.t = None if problem.is_convex else problem.t - problem.tolerance
+        self.um = min(margin, exponent([*knots, self.t or Fraction(0)]))
+        self.knots = [whole(t, self.um) for t in knots]
+        self.jump = None if self.t is None else whole(self.t, self.um)
+        slopes = [[cost * cs[code] for _, cs in problem.hinges] for cost, code in zip(problem.cost, problem.code)]
+        cs = exponent([c for row in slopes for c in row])
+        caps = [] if problem.is_convex else [cost * problem.cap[code] for cost, code in zip(problem.cost, problem.code)]
+        self.e = min(cs + self.um, unit + self.um, exponent(caps))
+        self.slopes = [[whole(c, cs) << (cs + self.um - self.e) for c in row] for row in slopes]
+        self.caps = [whole(c, self.e) for c in caps]
+        self.lift = unit + self.um - self.e
+        self.steepest = [sum(row) for row in slopes]
+        breaks = {*self.knots} if self.t is None else {self.jump, *(p for p in self.knots if p > self.jump)}
+        self.breaks = sorted(breaks)
+        self.low, self.high = [None] * problem.n, [None] * problem.n
+        self.points = [[]] * problem.n
+        self.rest = [0] * problem.n  # what a sample pays at least, and their sum
+        self.total = 0
+        self.changes, self.pending = [], []
+        for i in range(problem.n):
+            self._refresh(i)
+
+    # intervals
+
+    def _loss(self, i, u, from_left=False):
+        """Return cost_i l(u), or its limit from the left."""
+        if self.jump is not None and (u < self.jump or (from_left and u == self.jump)):
+            return self.caps[i]
+        paid = sum(c * (p - u) for c, p in zip(self.slopes[i], self.knots) if p > u)
+        return paid if self.jump is None else min(paid, self.caps[i])
+
+    def _refresh(self, i):
+        """List the points where cost_i l(u) + a u can be least on the interval of i, with the loss there."""
+        low, high = self.low[i], self.high[i]
+        inside = [p for p in self.breaks if (low is None or p > low) and (high is None or p < high)]
+        points = [(p, self._loss(i, p)) for p in inside]
+        if low is not None:
+            points.append((low, self._loss(i, low)))
+        if high is not None:
+            points.append((high, self._loss(i, high, True)))
+        self.points[i] = points
+        least = min(paid for _, paid in points)
+        self.total += least - self.rest[i]
+        self.rest[i] = least
+
+    def _set(self, i, low, high):
+        self.changes.append((i, self.low[i], self.high[i]))
+        require(len(self.changes) <= MAX_CHANGES, "the tree is too deep")
+        self.low[i], self.high[i] = low, high
+        self._refresh(i)
+
+    def _inside(self, i, c):
+        """Return sample and margin (an integer or "t") of a record, which must lie inside the sample's interval."""
+        integer(i, 0, self.problem.n - 1)
+        require(c != "t" or self.t is not None, "a convex loss has no t")
+        c = self.jump if c == "t" else integer(c) << (self.margin - self.um)
+        low, high = self.low[i], self.high[i]
+        require((low is None or low < c) and (high is None or c < high), "a margin is outside its interval")
+        return i, c
+
+    # weak duality
+
+    def _term(self, i, a):
+        """Return a lower bound on cost_i l(u) + a u over L_i <= u < U_i; rejects multipliers that have none.
+
+        Between two neighbouring points of {L_i, t, knots, U_i} the function is concave (linear, or the smaller of two
+        linear functions), so it is least at their ends, one-sided limits included. Beyond the last point the loss is
+        constant or convex and non-increasing to 0, so a >= 0 is needed if U_i is infinite. Below the first point the
+        loss is the cap (then a <= 0 is needed if L_i is infinite) or has slope -sum_k cost_i c_k (then a must not
+        exceed that).
+        """
+        require(a >= 0 or self.high[i] is not None, "a negative multiplier needs an upper end")
+        if a > 0 and self.low[i] is None:
+            steepest = 0 if self.t is not None else self.steepest[i]
+            require(a * power(self.unit) <= steepest, "a multiplier is too large")
+        return min(paid + (a * u << self.lift) for u, paid in self.points[i])
+
+    def _read(self, entries):
+        """Return (alpha, R) of a list of multipliers: [i, a] for two classes, [i, j, a] with a >= 0 for more."""
+        alpha, R = {}, [{} for _ in range(self.problem.m)]
+        for entry in array(entries):
+            *where, a = array(entry, 2 if self.problem.k == 2 else 3)
+            i = integer(where[0], 0, self.problem.n - 1)
+            a, own = integer(a), self.problem.code[i]
+            alpha[i] = alpha.get(i, 0) + a
+            if self.problem.k == 2:
+                R[0][i] = R[0].get(i, 0) + self.problem.sign[i] * a
+                continue
+            j = integer(where[1], 0, self.problem.k - 1)
+            require(a >= 0 and j != own, "a multiplier between classes is negative or against its own class")
+            R[own][i] = R[own].get(i, 0) + a
+            R[j][i] = R[j].get(i, 0) - a
+        require(all(sum(row.values()) == 0 for row in R), "multipliers are not balanced")
+        return alpha, R
+
+    def _sum(self, alpha):
+        """Return sum_i min over the interval of cost_i l(u) + alpha_i u, as an integer times 2^e."""
+        return self.total + sum(self._term(i, a) - self.rest[i] for i, a in alpha.items() if a)
+
+    def dual_value(self, record):
+        """Return the lower bound on F that multipliers prove for all (W, b) whose margins lie in the intervals.
+
+        Two classes: sum_i y_i alpha_i = 0, so sum_i alpha_i u_i = <v, w> with v = sum_i alpha_i y_i x_i, and
+
+            F = P(w) - <v, w> + sum_i (cost_i l(u_i) + alpha_i u_i) >= -P*(v) + sum_i min_u (cost_i l(u) + alpha_i u).
+
+        k classes: a_ij >= 0 and alpha_i = sum_j a_ij give sum_j a_ij (f_{y_i} - f_j)(x_i) >= alpha_i u_i, the left side
+        adds up to <V, W> if the multipliers of every function are balanced, and the same bound follows.
+        """
+        alpha, R = self._read(record["leaf"])
+        shift = record.get("shift")
+        if shift is not None:
+            require(self.problem.m > 1, "one function takes no shift")
+            e, *nu = array(shift, self.problem.d + 1)
+            shift = integer(e, -MAX_EXPONENT, MAX_EXPONENT), [integer(x) for x in nu]
+        V = self.problem.space.combine(R)
+        return self._sum(alpha) * power(self.e) - self.problem.space.conjugate(V, self.unit, shift)
+
+    def leaf(self, record):
+        """Close the node: its multipliers show F >= bound."""
+        require(self.dual_value(record) >= self.bound, "a leaf does not reach the bound")
+        self._close()
+
+    def _close(self):
+        """Go on with the upper child of the last split that waits for it; ``is_done`` if there is none."""
+        if not self.pending:
+            self.is_done = True
+            return
+        size, i, c = self.pending.pop()
+        while len(self.changes) > size:
+            j, low, high = self.changes.pop()
+            self.low[j], self.high[j] = low, high
+            self._refresh(j)
+        self._set(i, c, self.high[i])
+
+    is_done = False
+
+    def split(self, record):
+        """Divide the node: first the child u_i < c, then, when that is closed, the child u_i >= c."""
+        i, c = self._inside(*array(record["split"], 2))
+        self.pending.append((len(self.changes), i, c))
+        self._set(i, self.low[i], c)
+
+    def cuts(self, record):
+        """Shrink intervals: [i, "<", c, change] raises L_i to c, [i, ">", c, change] lowers U_i to c.
+
+        The part that is cut off, u_i < c or u_i >= c, is closed as a leaf would close it, by the multipliers of the
+        record plus the change; so (W, b) with F < bound are not in it. Cuts are made one after the other.
+        """
+        alpha, R = self._read(record["multipliers"])
+        V, total = self.problem.space.combine(R), self._sum(alpha)
+        for cut in array(record["cuts"]):
+            i, side, c, change = array(cut, 4)
+            require(side in ("<", ">"), "a cut has no side")
+            i, c = self._inside(i, c)
+            below, above = (self.low[i], c), (c, self.high[i])
+            step, change = self._read(change)
+            moved = {j: alpha.get(j, 0) + a for j, a in step.items()}
+            moved.setdefault(i, alpha.get(i, 0))
+            before = {j: self._term(j, alpha.get(j, 0)) for j in moved}
+            self._set(i, *(below if side == "<" else above))
+            after = total + sum(self._term(j, a) - before[j] for j, a in moved.items())
+            paid = self.problem.space.conjugate(self.problem.space.combine(change, V), self.unit)
+            require(after * power(self.e) - paid >= self.bound, "a cut is not proved")
+            self.low[i], self.high[i] = above if side == "<" else below
+            self._refresh(i)
+            total += self._term(i, alpha.get(i, 0)) - before[i]
+
+    def floor(self, record):
+        """Raise L_i to c for pairs [i, c], c <= t, two classes: near samples of the same class cannot all be given up.
+
+        F < bound. Samples with U_j <= t pay their caps. Take the other samples of i's class in any order (i first, then
+        by distance). If those before j pay as well and j does not, all that is left for the penalty is P(w) < left_j =
+        bound - what they pay, and u_j >= t; so if |<w, x_i - x_j>| <= t - c for every such w, u_i >= u_j - (t - c) >=
+        c. This is checked for every j until left_j <= 0: some j before that does not pay.
+        """
+        for pair in array(record["floor"]):
+            i, c = self._inside(*array(pair, 2))
+            require(self.t is not None, "a convex loss has no floor")
+            self._neighbours(i, self.t - c * power(self.um), same=True)
+            self._set(i, c, self.high[i])
+
+    def ceiling(self, record):
+        """Lower U_i to c for pairs [i, c], c > -t: as :meth:`floor`, with the samples of the other class.
+
+        One j of the other class has u_j >= t, so u_i <= -u_j + |<w, x_i - x_j>| <= -t + |..|; P(w) < left_j makes the
+        inequality strict where x_i and x_j differ, and where they are equal u_i <= -t < c.
+        """
+        for pair in array(record["ceiling"]):
+            i, c = self._inside(*array(pair, 2))
+            require(self.t is not None, "a convex loss has no ceiling")
+            gap = c * power(self.um) + self.t
+            require(gap > 0, "a ceiling is too low")
+            self._neighbours(i, gap, same=False)
+            self._set(i, self.low[i], c)
+
+    def _neighbours(self, i, gap, same):
+        """Reject unless the first sample of i's class (or of the other) that is not given up is within ``gap`` of i."""
+        require(self.problem.k == 2 and gap >= 0 and self.bound > 0, "no such rule here")
+        code, space, spent, near = self.problem.code, self.problem.space, 0, []
+        for j in range(self.problem.n):
+            if self.high[j] is not None and self.high[j] <= self.jump:
+                spent += self.caps[j]
+            elif (code[i] == code[j]) is same:
+                near.append(j)
+        for j in sorted(near, key=lambda j: space.distance(i, j)):
+            left = self.bound - spent * power(self.e)
+            if left <= 0:
+                return
+            require(space.reach(i, j, left, gap), "a margin is not held by its neighbours")
+            spent += self.caps[j]
+        require(spent * power(self.e) >= self.bound, "a margin is not held by its neighbours")
 
 
-def narrowed(problem, i, old, low, high, side):
-    """Return the intersection of a region with another."""
-    low = old.low if low is None else low if old.low is None else max(low, old.low)
-    high = old.high if high is None else high if old.high is None else min(high, old.high)
-    region = problem.region(i, low, high, side or old.side)
-    region.is_empty = region.is_empty or old.is_empty or side * old.side < 0
-    return region
+# -- the file ----------------------------------------------------------------------------------------------------------
 
 
-def tighten(problem, bound, record, regions):
-    """Return pairs (sample, narrower region) that hold in this case for every (w, b) with F(w, b) < bound.
-
-    Let D be the bound of :meth:`Problem.leaf_bound` for the multipliers alpha, v = sum_i alpha_i y_i x_i, w0 = v / l2,
-    and s_i(u) = c_i l_i(u) + alpha_i u - G_i, which is >= 0 in the region of i. Completing the square gives
-
-        F(w, b) = D + l2/2 ||w - w0||^2 + sum_i s_i(u_i),
-
-    hence l2/2 ||w - w0||^2 < slack = bound - D, and s_j(u_j) < slack for every j. An anchor [j, p, r] states that s_j
-    >= slack for u <= p and for u >= r, so p < u_j < r. For any i, with |<w - w0, x_i - x_j>| <= gap (the rule of
-    ``is_within``, with the slack as bound of the penalty),
-
-        u_i = y_i <w0, x_i - x_j> + y_i <w - w0, x_i - x_j> + y_i y_j u_j,
-
-    which lies between centre + least - gap and centre + most + gap, where [least, most] is [p, r] for samples of one
-    class and [-r, -p] otherwise. A limit [i, j, low, high] says so with low and high (null: no limit). All is
-    multiplied by l2 and by powers of two; |<w - w0, x_i - x_j>|^2 <= (2 slack / l2) ||x_i - x_j||^2.
-    """
-    demand(problem.k == 2 and not problem.is_convex, "limits are tightened for truncated losses of two classes")
-    reached = problem.leaf_bound(record["tighten"], regions)
-    demand(reached is not None, "multipliers are not feasible")
-    alpha, columns = problem.columns(record["tighten"])
-    space, slack = problem.space, bound - reached
-    products = space.products(columns[0])
-    anchors = read_anchors(problem, record.get("anchors"), alpha, slack, regions)
-    limits = record.get("limits")
-    demand(isinstance(limits, list), "a line has no limits")
-    l2, power = scaled(space.l2, exponent([space.l2])), exponent([space.l2])
-    up = space.squares + problem.q, problem.U + power  # l2 times a margin has 2^(up[0] + up[1])
-    room = 2 * slack * space.l2
-    left, right = room.numerator << (2 * sum(up)), room.denominator << space.squares
-    changes = []
-    for limit in limits:
-        i, j, low, high = integers(limit, "a limit", 4, none=True)
-        demand(i is not None and 0 <= i < problem.n and j in anchors, "a limit names no sample or no anchor")
-        least, most = anchors[j]
-        if problem.y[i] != problem.y[j]:
-            least, most = -most, -least
-        centre = (products[i] - products[j]) << up[1]
-        centre = centre if problem.y[i] == 1 else -centre
-        ends = [None if v is None else v << problem.grid for v in (low, high)]
-        gaps = [] if low is None else [((l2 * (least - ends[0])) << up[0]) + centre]
-        gaps += [] if high is None else [((l2 * (ends[1] - most)) << up[0]) - centre]
-        needed = left * space.square(i, j)
-        demand(all(gap >= 0 and needed <= gap * gap * right for gap in gaps), "a tighter limit does not follow")
-        changes.append((i, narrowed(problem, i, regions[i], *ends, 0)))
-    return changes
+def _object(pairs):
+    out = dict(pairs)
+    require(len(out) == len(pairs), "a key is given twice")
+    return out
 
 
-def read_anchors(problem, entries, alpha, slack, regions):
-    """Return a dictionary from anchors j to (p, r), margins in units of 2^-U, after proving them."""
-    demand(isinstance(entries, list), "a line has no anchors")
-    anchors = {}
-    for entry in entries:
-        j, p, r = integers(entry, "an anchor", 3)
-        demand(0 <= j < problem.n, "an anchor names no sample")
-        p, r = p << problem.grid, r << problem.grid
-        least = problem.gain(j, alpha[j], regions[j])
-        for part in (narrowed(problem, j, regions[j], None, p, 0), narrowed(problem, j, regions[j], r, None, 0)):
-            rise = None if part.is_empty else Fraction(problem.gain(j, alpha[j], part) - least, 1 << problem.M)
-            demand(rise is None or rise >= slack, "an anchor does not follow")
-        anchors[j] = p, r
-    return anchors
+def _whole(text):
+    require(len(text) <= MAX_DIGITS, "an integer is too long")
+    return int(text)
 
 
-def check_tree(problem, bound, lines):
-    """Check that all cases end in leaves that reach the bound; returns the number of leaves.
-
-    The nodes come in preorder: a split is followed by the whole of its first case, then by its second. ``todo`` holds
-    for every open split, and for every tightening inside an open case, the regions from before it and, for a split
-    whose second case is still to come, that case's region.
-    """
-    regions = root_regions(problem, bound, lines)
-    todo, leaves = [], 0
-    while True:
-        record = next(lines, None)
-        demand(record is not None, "the proof ends before all cases are closed")
-        demand(len(todo) <= MAX_DEPTH, "the tree is too deep")
-        if "split" in record:
-            i, first, second = split(problem, record, regions)
-            todo.append(([(i, regions[i])], second))
-            regions[i] = first
-            continue
-        if "tighten" in record:
-            changes = tighten(problem, bound, record, regions)
-            todo.append(([(i, regions[i]) for i, _ in changes], None))
-            demand(len({i for i, _ in changes}) == len(changes), "a tightening names a sample twice")
-            for i, region in changes:
-                regions[i] = region
-            continue
-        close(problem, bound, record, regions)
-        leaves += 1
-        while todo and todo[-1][1] is None:
-            for i, before in todo.pop()[0]:
-                regions[i] = before
-        if not todo:
-            demand(next(lines, None) is None, "the proof goes on after its last case")
-            return leaves
-        before, second = todo.pop()
-        regions[before[0][0]] = second
-        todo.append((before, None))
+def _refuse(text):
+    raise Rejected(f"{text[:40]} is not a number")
 
 
-def close(problem, bound, record, regions):
-    """Check one leaf: a case that no margin satisfies, or a dual bound that reaches the bound."""
-    if "empty" in record:
-        i = record["empty"]
-        demand(is_int(i) and 0 <= i < problem.n and regions[i].is_empty, "a case said to be empty is not")
-        return
-    demand("leaf" in record, "a line is neither a split nor a leaf")
-    reached = problem.leaf_bound(record["leaf"], regions, record.get("shift"))
-    demand(reached is not None and reached >= bound, "a leaf does not reach the bound")
+def parse(line):
+    """Return the object in one line of JSON."""
+    record = json.loads(line, object_pairs_hook=_object, parse_int=_whole, parse_constant=_refuse)
+    require(isinstance(record, dict), "a line is not an object")
+    return record
 
 
-def check_objective(problem, claim):
-    """Check that the stated coefficients reach the stated objective, rounded up by at most 2^-40 of itself.
+class Records:
+    """The lines of a proof file, one object each, within limits."""
 
-    For k > 2 classes the coefficients of the first k - 1 functions are stated; the last is minus their sum.
-    """
-    stated = 1 if problem.k == 2 else problem.k - 1
-    rows, b = claim.get("coef"), rationals(claim.get("intercept"), "intercept", stated)
-    demand(isinstance(rows, list) and len(rows) == stated, "coef has not one list per function")
-    coef = [rationals(row, "coef", problem.space.width) for row in rows]
-    if problem.k > 2:
-        coef.append([-sum(column) for column in zip(*coef)])
-        b = [*b, -sum(b)]
-    exact, objective = problem.value(coef, b), rational(claim.get("objective"), "objective")
-    demand(exact <= objective, "the coefficients do not reach the objective")
-    demand(objective - exact <= exact / 2**40, "the objective is not that of the coefficients")
-    return objective
+    def __init__(self, file, numbers, first=None):
+        self.file, self.read, self.count = file, 0, 0 if first is None else 1
+        self.first = first
+        self.longest = LINE_START + LINE_PER_NUMBER * numbers
+
+    def next(self):
+        """Return the next record."""
+        line = self.file.readline(self.longest + 1)
+        self.read, self.count = self.read + len(line), self.count + 1
+        require(line, "the file ends too early")
+        require(len(line) <= self.longest, "a line is too long")
+        require(self.read <= MAX_BYTES and self.count <= MAX_RECORDS, "the file is too long")
+        return parse(line)
 
 
-def check_claim(claim, lines, rows, labels, weights):
-    """Check everything that follows the first line; returns (objective, bound, number of leaves)."""
-    demand(claim.get("format") == FORMAT and claim.get("version") == VERSION, f"not a {FORMAT} of version {VERSION}")
-    demand(rows and len(rows) == len(labels) == len(weights), "the data are empty or of unequal lengths")
-    demand(len({len(row) for row in rows}) == 1 and len(rows[0]) > 0, "the rows of the data are of unequal lengths")
-    cells = [float(v) for row in (*rows, weights) for v in row]
-    demand(all(map(math.isfinite, cells)), "the data hold a number that is not finite")
-    data = claim.get("data")
-    demand(isinstance(data, dict), "the claim does not say which data it is about")
-    demand(data.get("sha256") == data_hash(rows, labels, weights), "the proof is about other data (hashes differ)")
+def verify(records, rows, labels, weights):
+    """Check all records of a proof; returns (claim, objective, bound) or raises Rejected."""
+    claim = records.first
+    require(claim["format"] == "psilearn proof" and claim["version"] == 1, "not a proof file of version 1")
     problem = Problem(claim, rows, labels, weights)
-    attach_space(problem, claim, lines)
-    objective = check_objective(problem, claim)
-    bound = rational(claim.get("bound"), "bound")
-    demand(-(2**1000) < bound <= objective < 2**1000, "the bound exceeds the objective, or a number is too large")
-    return objective, bound, check_tree(problem, bound, lines)
+    objective, bound, units = number(claim["objective"]), number(claim["bound"]), claim["units"]
+    coef, unit, margin = (integer(units[key], -MAX_EXPONENT, 0) for key in ("coef", "multiplier", "margin"))
+    require(problem.objective(records.next(), coef) <= objective, "the coefficients do not attain the objective")
+    search = Search(problem, bound, unit, margin)
+    rules = {"leaf": search.leaf, "split": search.split, "cuts": search.cuts,
+             "floor": search.floor, "ceiling": search.ceiling}  # fmt: skip
+    while not search.is_done:
+        record = records.next()
+        names = [name for name in rules if name in record]
+        require(len(names) == 1, "a record must follow exactly one rule")
+        rules[names[0]](record)
+    require(records.next() == {"end": records.count - 1}, "the last record is wrong")
+    require(not records.file.read(1), "something follows the last record")
+    return claim, objective, bound
+
+
+def describe(claim):
+    """Return one line on the problem of a claim that was checked: what was proved is about this problem only."""
+
+    def plain(value):
+        if isinstance(value, list):
+            parts = [plain(part) for part in value]
+            return parts[0] if parts and all(part == parts[0] for part in parts) else "[" + ", ".join(parts) + "]"
+        return repr(value)
+
+    stated = claim["problem"]
+    loss, penalty, kernel = stated["loss"], stated["penalty"], stated["kernel"]
+    hinges = " + ".join(f"{plain(cs)} ({plain(t)} - u)_+" for t, cs in loss["hinges"]) or "0"
+    text = f"loss {hinges}"
+    if loss["cap"] is not None:
+        text += f", {plain(loss['cap'])} for u < {plain(loss['t'])}"
+        if loss["tolerance"] > 0:
+            text += f" (a margin that misses it by at most {plain(loss['tolerance'])} counts as there)"
+    numbers = [f"{name} {plain(kernel[name])}" for name in ("gamma", "coef0", "ridge") if name in kernel]
+    numbers += [f"degree {kernel['degree']}"] if kernel["kind"] == "poly" else []
+    text += f"; C = {plain(stated['C'])}, class weights {plain(stated['class_weight'])}"
+    text += f"; penalty l2 {plain(penalty['l2'])}, l1 {plain(penalty['l1'])}; {kernel['kind']} kernel"
+    return " ".join([text, *numbers]).replace("linear kernel", "linear")
 
 
 def verdict(path, load):
     """Return (ok, objective, bound, message) of a proof file; ``load(claim)`` returns (rows, labels, weights)."""
     try:
-        with open(path, "rb") as raw, gzip.GzipFile(fileobj=raw) as file:
-            lines = proof_lines(file)
-            claim = next(lines, None)
-            demand(claim is not None, "the file is empty")
-            objective, bound, leaves = check_claim(claim, lines, *load(claim))
+        with gzip.open(path, "rb") as file:
+            first = Records(file, 1 << 14).next()
+            rows, labels, weights = load(first)
+            records = Records(file, len(set(labels)) * (len(rows) + (len(rows[0]) if rows else 0)), first)
+            claim, objective, bound = verify(records, rows, labels, weights)
+            message = f"proved in exact arithmetic: {describe(claim)}"
     except Rejected as reason:
         return False, math.nan, math.nan, f"rejected: {reason}"
-    except (gzip.BadGzipFile, EOFError, zlib.error, UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
-        return False, math.nan, math.nan, f"rejected: the file is damaged ({type(error).__name__})"
-    count = "1 leaf" if leaves == 1 else f"{leaves} leaves"
-    return True, float(objective), float(bound), f"proved in exact arithmetic, {count}"
+    except (*_UNREADABLE, TypeError, AttributeError, ArithmeticError) as error:
+        message = f"rejected: the file cannot be read ({type(error).__name__}: {str(error)[:80]})"
+        return False, math.nan, math.nan, message
+    return True, float(objective), float(bound), message
 
 
 def check_arrays(path, rows, labels, weights):
-    """Check a proof against data in memory: lists of lists of floats, labels, floats."""
+    """Check a proof against data in memory: lists of lists of floats, labels, floats; never raises for a bad file."""
     return verdict(path, lambda claim: (rows, labels, weights))
 
 
 def check_file(path, data):
-    """Check a proof against a CSV file."""
+    """Check a proof against a CSV file; raises OSError or csv.Error if the data cannot be read."""
 
     def load(claim):
-        about = claim.get("data")
-        demand(isinstance(about, dict) and isinstance(about.get("target"), str), "the claim names no label column")
-        names, weight = about.get("features"), about.get("weight")
-        is_list = isinstance(names, list) and all(isinstance(name, str) for name in names)
-        demand((names is None or is_list) and (weight is None or isinstance(weight, str)), "bad names of columns")
-        return read_csv(data, about["target"], weight, names)[:3]
+        names = claim["columns"]
+        require(isinstance(names, dict) and isinstance(names.get("target"), str), "the claim names no label column")
+        features, weight = names.get("features"), names.get("weight")
+        is_list = isinstance(features, list) and all(isinstance(name, str) for name in features)
+        require((features is None or is_list) and (weight is None or isinstance(weight, str)), "bad names of columns")
+        return read_csv(data, names["target"], weight, features)[:3]
 
+    with open(path, "rb"), open(data, "rb"):
+        pass
     return verdict(path, load)
 
 
@@ -797,10 +832,12 @@ def main(arguments):
         return 2
     try:
         ok, objective, bound, message = check_file(*arguments)
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
+    except OSError as error:
         print(f"cannot read: {error}", file=sys.stderr)
         return 2
-    print(f"{message}; objective {objective!r}, bound {bound!r}" if ok else message)
+    if ok:
+        print(f"the least value of the problem lies between {bound!r} and {objective!r}")
+    print(message)
     return 0 if ok else 1
 
 

@@ -1,45 +1,51 @@
-"""Write proof files: fit, state the problem and the claim exactly, and add the evidence that a checker needs."""
+"""Write proof files: fit, state the problem and the point exactly, and hand the evidence to the file.
+
+The numbers of a file are made with the checker's own classes (:mod:`.check`), so writer and checker cannot mean
+different problems; the file is checked once more by whoever reads it. The format is described in ``format.md``.
+"""
 
 from __future__ import annotations
 
 import gzip
 import json
 import math
-from collections.abc import Callable, Iterable
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 
-from ..core.result import Verification, relative_gap
-from ..core.solving import Clock
-from ..estimators.base import MarginEstimator
-from ..estimators.margin import PsiClassifier, SVMClassifier, TruncatedHingeClassifier
-from ..estimators.reject import RejectClassifier
+from ..core.losses import JUMP_TOLERANCE
+from ..core.result import Certificate, Verification, relative_gap
 from . import check as checker
-from .repair import best_leaf
-from .statement import Statement, records_of
-from .table import ProofError, rounded_down, table_of
+from . import integers
+from .convex import convex_leaf
+from .statement import Array, ProofError, Record, Statement, as_lists, state
 
-#: Least relative gap of a proof by a tree: below it rounding of the node solver decides.
-_LEAST_GAP = 1e-7
-
-
-#: What the command line offers: name -> (C, seconds) -> unfitted classifier.
-PROVABLE: dict[str, Callable[[float, float], MarginEstimator]] = {
-    "svm-l2": lambda C, limit: SVMClassifier(C=C, time_limit=limit),
-    "svm-l1": lambda C, limit: SVMClassifier(C=C, penalty="l1", time_limit=limit),
-    "truncated": lambda C, limit: TruncatedHingeClassifier(C=C, s=0.0, solver="mip", time_limit=limit),
-    "psi": lambda C, limit: PsiClassifier(C=C, solver="mip", time_limit=limit),
-    "reject": lambda C, limit: RejectClassifier(C=C, time_limit=limit),
-}
+#: Seconds for the search that writes a tree if neither the caller nor the estimator has a limit.
+DEFAULT_SECONDS = 60.0
+#: How much larger than reported an objective may be when margins are moved to the right side of a jump.
+REPAIR_COST = 1e-6
+#: Margins by which believed samples are lifted above the jump for that, the smallest that works is taken.
+MOVES = (1e-8, 1e-7, 1e-6)
+#: Least relative gap of a tree: floating-point bounds are not trusted beyond that.
+SMALLEST_GAP = 1e-7
 
 
 def prove(
-    estimator: Any, X: Any, y: Any, path: str | Path, sample_weight: Any = None, *, columns: dict | None = None
+    estimator: Any,
+    X: Any,
+    y: Any,
+    path: str | Path,
+    sample_weight: Any = None,
+    *,
+    columns: dict | None = None,
+    time_limit: float | None = None,
 ) -> Any:
-    """Fit, write a proof of what is claimed, and return the fitted estimator.
+    """Fit an estimator, write a proof of how good the fit is, and return the fitted estimator.
 
     The proof states the problem, the coefficients with their exact objective, and a lower bound on the objective of
     all coefficients, with evidence. It does not hold the data, only their hash. Anyone can check it without this
@@ -48,27 +54,31 @@ def prove(
     Parameters
     ----------
     estimator : margin classifier
-        Convex fits of any number of classes; truncated losses of two classes with penalty "l2" or "l1".
+        Convex fits of every kind; truncated losses for two classes (linear with penalty "l2" or "l1", or a kernel).
     X, y, sample_weight
-        As for ``fit``; X must be numbers that fit in memory.
+        As for ``fit``. Kernels given by a function have no exact meaning; hand in kernel="precomputed" instead.
     path : str or Path
         The file to write (gzip).
     columns : dict, optional
         ``features``, ``target`` and ``weight``: names of the columns in a CSV file of the data.
+    time_limit : float, optional
+        Seconds for the search that writes the tree of a truncated loss, after the fit; by default the estimator's
+        ``time_limit``, else 60. If it ends early, the proof holds, with a smaller bound.
 
     Raises
     ------
     ProofError
         If no proof of this kind of fit can be written.
     """
-    if not isinstance(estimator, MarginEstimator):
-        raise ProofError(f"{type(estimator).__name__} has no proof files; margin classifiers have.")
+    if not hasattr(estimator, "_prepare"):
+        raise ProofError(f"prove takes margin classifiers; {type(estimator).__name__} is none.")
     if getattr(estimator, "restrict", None) is not None:
         raise ProofError("A restricted fit has no global bound; use restrict=None.")
     estimator.fit(X, y, sample_weight)
-    statement = Statement(estimator, table_of(X, y, sample_weight, columns), X, y, sample_weight)
-    bound, evidence = (convex_evidence if statement.problem.is_convex else global_evidence)(statement)
-    _write(Path(path), records_of(statement, rounded_down(bound), evidence))
+    statement = state(estimator, X, y, sample_weight, columns)
+    seconds = time_limit if time_limit is not None else getattr(estimator, "time_limit", None)
+    certificate, gap = estimator.certificate_, float(estimator.gap_tol)
+    write(path, proof_of(statement, certificate, gap, DEFAULT_SECONDS if seconds is None else float(seconds)))
     return estimator
 
 
@@ -81,45 +91,127 @@ def check(path: str | Path, X: Any, y: Any, sample_weight: Any = None) -> Verifi
         A file written by :func:`prove`.
     X, y, sample_weight
         The data, as they were given to :func:`prove`.
+
+    Returns
+    -------
+    Verification
+        ``ok`` is True only if the file proves that the least value of its problem on these data lies between ``bound``
+        and ``objective``.
     """
-    table = table_of(X, y, sample_weight, None)
-    ok, objective, bound, message = checker.check_arrays(path, table.rows, table.labels, table.weights)
+    ok, objective, bound, message = checker.check_arrays(path, *as_lists(X, y, sample_weight))
     return Verification(ok, objective, bound, relative_gap(objective, bound) if ok else math.inf, message)
 
 
-def convex_evidence(statement: Statement) -> tuple[Fraction, list[dict]]:
-    """Return the bound of a convex fit and its one leaf, the multipliers of the fit's certificate."""
-    exact, multipliers = statement.exact, statement.estimator.certificate_.evidence
-    if multipliers is None:
-        raise ProofError("The fit carries no multipliers, so there is nothing to prove its bound with.")
-    R = statement.carried(multipliers)
-    values = R[:, 0] * statement.problem.signs if exact.k == 2 else -R
-    regions = [exact.region(i, None, None, 0) for i in range(exact.n)]
-    found = best_leaf(exact, np.asarray(values), regions)
-    if found is None:
-        raise ProofError("No feasible multipliers were found near those of the fit.")
-    return found[0], [found[1]]
+def proof_of(statement: Statement, certificate: Certificate, gap: float, seconds: float) -> Iterable[Record]:
+    """Return the records of the proof of a certified fit."""
+    assert certificate.point is not None
+    W, b = certificate.point
+    evidence = certificate.evidence
+    if statement.problem.is_convex and evidence is None:
+        evidence = statement.problem.loss_multipliers(statement.problem.space.scores(W, b))
+    if statement.problem.is_kernel:
+        W = statement.collect(W.T).T
+    if statement.problem.is_convex:
+        unit, point = point_record(W, b)
+        value = statement.exact.objective(point, unit)
+        leaf_unit, leaf = convex_leaf(statement, np.asarray(evidence))
+        bound = checker.Search(statement.exact, Fraction(0), leaf_unit, 0).dual_value(leaf)
+        return _records(statement, value, bound, {"coef": unit, "multiplier": leaf_unit, "margin": 0}, point, [leaf])
+    _refuse_tree(statement)
+    return _tree_proof(statement, certificate.objective, gap, W, b, seconds)
 
 
-def global_evidence(statement: Statement) -> tuple[Fraction, list[dict]]:
-    """Return the bound of a truncated fit and its tree."""
-    from .replay import tree_evidence  # numba
-
-    estimator, problem = statement.estimator, statement.problem
-    if problem.n_classes > 2 or {"elastic net", "free coefficients"} & problem.penalty.parts:
-        raise ProofError("Proofs of truncated losses are for two classes and the penalties l2 and l1.")
+def _refuse_tree(statement: Statement) -> None:
+    problem = statement.problem
+    if problem.n_classes > 2:
+        raise ProofError("Proofs of truncated losses are written for two classes only.")
     if problem.loss.varies_by_class:
-        raise ProofError("Proofs of truncated losses are for slopes that do not differ by class.")
-    objective = statement.claim["objective"]
-    target = objective * (1.0 - max(estimator.gap_tol, _LEAST_GAP))
-    if math.isfinite(estimator.lower_bound_):
-        target = min(target, estimator.lower_bound_ * (1.0 - _LEAST_GAP))
-    limit = math.inf if estimator.time_limit is None else float(estimator.time_limit)
-    return tree_evidence(statement, target, Clock(limit))
+        raise ProofError("Proofs of truncated losses are written for one loss for both classes only.")
+    if problem.penalty.l2 > 0 and problem.penalty.has_l1:
+        raise ProofError("Proofs of truncated losses take an l2 or an l1 penalty, not both.")
 
 
-def _write(path: Path, records: Iterable[dict]) -> None:
-    """Write JSON lines, compressed; the same records always give the same bytes."""
-    with open(path, "wb") as raw, gzip.GzipFile(fileobj=raw, mode="wb", mtime=0, filename="") as file:
+def _tree_proof(
+    statement: Statement, reported: float, gap: float, W: Array, b: Array, seconds: float
+) -> Iterable[Record]:
+    from . import tree  # numba
+
+    model = tree.make_model(statement)
+    unit, point, value = _settled_point(statement, model, reported, W, b)
+    replay = tree.Replay(model, float(value) * (1.0 - max(gap, SMALLEST_GAP)))
+    bound = replay.run(seconds)
+    units = {"coef": unit, "multiplier": replay.unit, "margin": tree.MARGIN_UNIT}
+    return _records(statement, value, Fraction(bound), units, point, replay.records())
+
+
+def _settled_point(
+    statement: Statement, model: Any, reported: float, W: Array, b: Array
+) -> tuple[int, Record, Fraction]:
+    """The point and its exact value; margins that miss a jump by rounding are first moved across it.
+
+    If that is not possible, the claim states the library's tolerance at the jump, for objective and bound alike.
+    """
+    for move in (0.0, *MOVES):
+        unit, point = point_record(*(model.moved_point(W, b, move) if move else (W, b)))
+        value = statement.exact.objective(point, unit)
+        if value <= Fraction(reported) + Fraction(REPAIR_COST) * abs(Fraction(reported)):
+            return unit, point, value
+    statement.claim["problem"]["loss"]["tolerance"] = JUMP_TOLERANCE
+    statement.exact = checker.Problem(statement.claim, *statement.data)
+    model.allow(JUMP_TOLERANCE)
+    unit, point = point_record(W, b)
+    return unit, point, statement.exact.objective(point, unit)
+
+
+def _records(
+    statement: Statement, value: Fraction, bound: Fraction, units: Record, point: Record, evidence: Iterable[Record]
+) -> Iterable[Record]:
+    objective = float(value)
+    objective = math.nextafter(objective, math.inf) if Fraction(objective) < value else objective
+    low = float(bound)
+    low = math.nextafter(low, -math.inf) if Fraction(low) > bound else low
+    yield {**statement.claim, "units": units, "objective": objective, "bound": low}
+    yield point
+    count = 2
+    for record in evidence:
+        yield record
+        count += 1
+    yield {"end": count}
+
+
+def point_record(W: Array, b: Array) -> tuple[int, Record]:
+    """Round coefficients to a fine grid; k functions are made to sum to zero there exactly."""
+    if W.shape[0] > 1:
+        W, b = W - W.mean(axis=0), b - b.mean()
+    full = np.column_stack([W, b])
+    unit = integers.unit_of(float(np.abs(full).max(initial=0.0)), integers.FINE_BITS)
+    whole = [integers.to_integers(row, unit) for row in full]
+    if len(whole) > 1:
+        for column in range(len(whole[0])):
+            # The largest entry takes the rest: a coefficient that is forbidden, hence zero, stays so.
+            largest = max(range(len(whole)), key=lambda j: abs(whole[j][column]))
+            whole[largest][column] -= sum(row[column] for row in whole)
+    return unit, {"coef": [row[:-1] for row in whole], "intercept": [row[-1] for row in whole]}
+
+
+# -- files -------------------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def _whole(path: str | Path) -> Iterator[IO[bytes]]:
+    """Open a temporary neighbour of ``path`` and rename it at the end, so that nobody sees half a proof."""
+    path = Path(path)
+    part = path.with_name(f".{path.name[:40]}.{os.getpid()}.part")
+    try:
+        with open(part, "wb") as file:
+            yield file
+        os.replace(part, path)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def write(path: str | Path, records: Iterable[Record]) -> None:
+    """Write records as JSON lines, gzip."""
+    with _whole(path) as file, gzip.GzipFile("", "wb", fileobj=file, mtime=0) as packed:
         for record in records:
-            file.write(json.dumps(record, separators=(",", ":"), allow_nan=False).encode() + b"\n")
+            packed.write(json.dumps(record, separators=(",", ":")).encode() + b"\n")

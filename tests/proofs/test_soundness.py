@@ -1,5 +1,6 @@
 """No rule of the checker proves too much: asked for more than the optimum, the evidence stops at the optimum."""
 
+import math
 from fractions import Fraction
 
 import numpy as np
@@ -7,11 +8,11 @@ import pytest
 
 import psilearn
 from psilearn import HardMargin, Hinge, MarginClassifier, Psi, RejectHinge, TruncatedHinge, TruncatedReject
-from psilearn.core.solving import Clock
-from psilearn.proofs.replay import tree_evidence
-from psilearn.proofs.statement import Statement, records_of
-from psilearn.proofs.table import rounded_up, table_of
-from psilearn.proofs.write import _write
+from psilearn.proofs import check as checker
+from psilearn.proofs import write
+from psilearn.proofs.convex import convex_leaf
+from psilearn.proofs.statement import state
+from psilearn.proofs.tree import MARGIN_UNIT, Replay, make_model
 
 LOSSES = [Psi(0.5), Psi(2.0), TruncatedHinge(-0.5), TruncatedReject(0.2, -1.0), HardMargin()]
 
@@ -35,41 +36,40 @@ def test_a_tree_asked_for_too_much_proves_at_most_the_optimum(loss, parameters, 
     narrowed = 0
     for _ in range(6):
         estimator, X, y, weights = random_fit(rng, loss, solver="mip", **parameters)
-        statement = Statement(estimator, table_of(X, y, weights, None), X, y, weights)
-        reached = statement.exact.value(*statement.point)
-        target = 1.05 * float(reached)
-        bound, evidence = tree_evidence(statement, target, Clock(float("inf")))
+        statement, (W, b) = state(estimator, X, y, weights), estimator.certificate_.point
+        W = statement.collect(W.T).T if statement.problem.is_kernel else W
+        model = make_model(statement)
+        unit, point, reached = write._settled_point(statement, model, estimator.objective_, W, b)
+        replay = Replay(model, 1.05 * float(reached))
+        bound = replay.run(math.inf)
         assert 0.99 * reached < bound <= reached
-        narrowed += sum("tighten" in line for line in evidence)
-        statement.claim["objective"] = rounded_up(reached)
-        _write(tmp_path / "a", records_of(statement, float(reached * (1 - Fraction(1, 2**45))), evidence))
-        if bound < reached * (1 - Fraction(1, 2**44)):
-            assert not psilearn.check(tmp_path / "a", X, y, weights).ok
-    assert narrowed > 0 or parameters == {"penalty": "l1"}
+        units = {"coef": unit, "multiplier": replay.unit, "margin": MARGIN_UNIT}
+        evidence = list(replay.records())
+        narrowed += sum("cuts" in line for line in evidence)
+        asked = reached * (1 + Fraction(1, 2**45))
+        write.write(tmp_path / "a", write._records(statement, 2 * reached, asked, units, point, evidence))
+        assert not psilearn.check(tmp_path / "a", X, y, weights).ok
+    assert narrowed > 0 or parameters == {"kernel": "rbf"}
 
 
 @pytest.mark.parametrize("parameters", [{}, {"penalty": "l1"}, {"penalty": "elastic-net"}, {"kernel": "rbf"}], ids=str)
 @pytest.mark.parametrize("classes", [2, 3, 4])
 def test_random_multipliers_prove_less_than_the_optimum(classes, parameters):
     """Whatever multipliers come in, what is repaired and evaluated exactly is a lower bound."""
-    from psilearn.proofs.repair import best_leaf
-
     rng = np.random.default_rng(classes)
     for loss in (Hinge(), RejectHinge(0.2)):
         for _ in range(10):
             n = int(rng.integers(8, 20))
             X, y = rng.normal(size=(n, 2)), np.arange(n) % classes
             estimator = MarginClassifier(loss, C=float(10.0 ** rng.uniform(-1, 2)), **parameters).fit(X, y)
-            statement = Statement(estimator, table_of(X, y, None, None), X, y, None)
-            exact, reached = statement.exact, statement.exact.value(*statement.point)
-            regions = [exact.region(i, None, None, 0) for i in range(exact.n)]
-            for size in (0.0, 0.1, 1.0, 10.0):
-                shape = exact.n if classes == 2 else (exact.n, classes)
-                found = best_leaf(exact, size * estimator.C * rng.normal(size=shape), regions)
-                assert found is not None
-                assert found[0] <= reached
-            multipliers = statement.carried(estimator.certificate_.evidence)
-            values = multipliers[:, 0] * statement.problem.signs if classes == 2 else -multipliers
-            found = best_leaf(exact, values, regions)
-            assert found is not None
-            assert found[0] >= reached * (1 - Fraction(2, 10**4))
+            statement, certificate = state(estimator, X, y), estimator.certificate_
+            W, b = certificate.point
+            unit, point = write.point_record(statement.collect(W.T).T if statement.problem.is_kernel else W, b)
+            reached = statement.exact.objective(point, unit)
+            scales = [*(s * rng.normal(size=certificate.evidence.shape) for s in (0.0, 0.1, 10.0)), 0.0]
+            for k, noise in enumerate(scales):
+                start = certificate.evidence if k == 3 else estimator.C * noise
+                multiplier, leaf = convex_leaf(statement, start)
+                proved = checker.Search(statement.exact, Fraction(0), multiplier, 0).dual_value(leaf)
+                assert proved <= reached
+                assert k < 3 or proved >= reached * (1 - Fraction(2, 10**4))

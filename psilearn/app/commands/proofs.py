@@ -27,8 +27,8 @@ def prove(
     from sklearn.exceptions import ConvergenceWarning
 
     from ...proofs.check import Rejected, read_csv
-    from ...proofs.write import PROVABLE
     from ...proofs.write import prove as write_proof
+    from ..provable import PROVABLE
 
     check_methods([method], list(PROVABLE))
     if price <= 0:

@@ -1,0 +1,484 @@
+"""The branch and bound that writes a tree of dual bounds: two classes, a truncated loss, l2 (also in an RKHS) or l1.
+
+    minimise  P(w) + sum_i cost_i l(y_i f(x_i))
+
+The optimum is known (or the best point found); what is searched for is a proof that nothing is better than ``goal``.
+Nodes confine margins to intervals [low, high); the node solver of the exact search finds multipliers, which are rounded
+to a grid of integers and valued as the checker values them,
+
+    D = sum_i min over [low_i, high_i) of (cost_i l(u) + alpha_i u) - P*(sum_i alpha_i y_i x_i),
+
+in floating point here, with a margin for rounding, and exactly by whoever checks the file. Margins are those of the
+given data; multipliers are those of the scaled problem times ``unit_value``.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..exact.sample_state_jit import FREE, GONE, IN, OUT, TILTED
+from ..exact.two_class.model import make_workspace, margin_bounds, solve_fixed
+from ..exact.two_class.node.active_set_jit import Basis
+from ..exact.two_class.node.node_jit import Model, solve_node
+from ..exact.two_class.node.simplex_jit import Tableau
+from ..exact.two_class.reduction import kernel_coordinates
+from . import cuts_jit, integers
+
+Array = NDArray[np.float64]
+Record = dict[str, Any]
+
+#: Ends of intervals are multiples of 2^MARGIN_UNIT, but for t itself.
+MARGIN_UNIT = -30
+_GRID = 2.0**MARGIN_UNIT
+#: Part of the goal that rounding errors of a floating-point bound never reach.
+ROUNDING = 1e-9
+#: Room that multipliers of an l1 penalty leave below its weights, so that rounding to the grid keeps them feasible.
+_L1_ROOM = 1e-8
+#: Solves of a node with tighter intervals each time, samples tried for branching, and the part of the distance to t by
+#: which an interval must shrink to be worth a cut in the file.
+_ROUNDS, _TRIED, _WORTH = 4, 8, 0.1
+#: Cuts per record, which keeps lines short.
+_CUTS = 64
+
+
+@dataclass
+class Scaled:
+    """The checker's samples in the scaled coordinates of the exact solvers, and the way back."""
+
+    model: Model
+    unit_value: float
+    basis: Array | None
+    centre: Array
+    K: Array | None
+    l2: float
+    X: Array
+
+    @property
+    def stretch(self) -> float:
+        """Size of the largest entry of the map from given to scaled coordinates."""
+        return 1.0 if self.basis is None else float(np.abs(self.basis).max(initial=0.0))
+
+    def allow(self, tolerance: float) -> None:
+        """Move breakpoints and jump down by the tolerance of the claim."""
+        model = self.model
+        self.model = model._replace(breakpoints=model.breakpoints - tolerance, t=model.t - tolerance)
+
+    def margins(self, W: Array, b: Array) -> Array:
+        """Margins of coefficients."""
+        return self.model.y * ((self.X if self.K is None else self.K) @ W[0] + b[0])
+
+    def moved_point(self, W: Array, b: Array, move: float) -> tuple[Array, Array]:
+        """Coefficients of the best function that believes the same samples and holds them at t + ``move`` or more."""
+        model, u = self.model, self.margins(W, b)
+        paid = np.maximum(model.breakpoints - np.maximum(u, model.t)[:, None], 0.0) @ model.slopes
+        state = np.where((u >= model.t - 2e-6) & (paid < model.cap), IN, GONE).astype(np.int8)
+        lifted = model._replace(t=model.t + move)
+        work = make_workspace(lifted)
+        solve_fixed(lifted, work, state, 2.0 * float(model.cost.sum()) * model.cap + 1.0)
+        if self.basis is None:
+            W = (self.unit_value * work.alpha * model.y / self.l2)[None, :]
+            # Rounding of the coordinates moves the scores a little; the intercept takes the mean of that.
+            scores = (self.K if self.K is not None else self.X) @ W[0]
+            return W, np.array([float(np.mean(model.y * work.u - scores))])
+        v = self.basis @ work.w
+        return v[None, :], np.array([work.b[0] - float(self.centre @ v)])
+
+
+def make_model(statement: Any) -> Scaled:
+    """Centre and scale the samples of a statement as the exact solvers do; samples stay in the checker's order."""
+    stated, problem = statement.exact, statement.problem
+    y = np.array(stated.sign, dtype=np.float64)
+    cost = np.array([float(c) for c in stated.cost])
+    K = None
+    if problem.is_kernel:
+        K = np.array(stated.space.K, dtype=np.float64) * 2.0**stated.space.e
+        X = kernel_coordinates(K)
+    else:
+        X = np.array(stated.rows, dtype=np.float64)
+    centre = X.mean(axis=0)
+    Z, basis = X - centre, np.eye(X.shape[1])
+    norm = 2 if problem.penalty.l2 > 0 else 1
+    if norm == 2:
+        if X.shape[1] > X.shape[0]:
+            basis = np.linalg.qr(Z.T)[0]
+            Z = Z @ basis
+        scale = math.sqrt(np.mean(np.sum(Z * Z, axis=1))) or 1.0
+        value = problem.penalty.l2 / scale**2
+    else:
+        weight = problem.penalty.l1_array((1, X.shape[1]))[0]
+        kept = np.isfinite(weight)
+        basis = basis[:, kept] / weight[kept]
+        Z = Z @ basis
+        scale = float(np.mean(np.max(np.abs(Z), axis=1, initial=0.0))) or 1.0
+        value = 1.0 / scale
+    z = np.ascontiguousarray(Z / scale)
+    difference = z[:, None, :] - z[None, :, :]
+    dist = np.sqrt(np.sum(difference**2, axis=2)) if norm == 2 else np.max(np.abs(difference), axis=2, initial=0.0)
+    hinges = np.array(problem.loss.hinges, dtype=np.float64).reshape(-1, 2)
+    loss = np.ascontiguousarray(hinges[:, 1]), np.ascontiguousarray(hinges[:, 0]), float(problem.loss.t)
+    free = np.full(y.size, FREE, np.int8)
+    rows = np.ascontiguousarray(z * y[:, None])
+    model = Model(rows, y, cost / value, dist, *loss, float(problem.loss.cap), norm, free)
+    return Scaled(model, value, None if K is not None else basis / scale, centre, K, float(problem.penalty.l2), X)
+
+
+@dataclass(order=True)
+class Node:
+    """A node: its bound, intervals, warm start, the records that shrank it, and how it was closed or divided."""
+
+    bound: float
+    order: int
+    low: Array = field(compare=False)
+    high: Array = field(compare=False)
+    alpha: Array = field(compare=False)
+    b: float = field(compare=False)
+    leaf: Array = field(compare=False)
+    records: list[Record] = field(default_factory=list, compare=False)
+    cuts: list[tuple[Any, ...]] = field(default_factory=list, compare=False)
+    kept: list[tuple[Any, ...]] = field(default_factory=list, compare=False)
+    used: set[int] = field(default_factory=set, compare=False)
+    split: tuple[int, float] | None = field(default=None, compare=False)
+    children: tuple[Any, ...] = field(default=(), compare=False)
+
+
+class Replay:
+    """Search for a tree that proves ``goal``; :meth:`run` returns the bound that was proved in time.
+
+    All numbers are those of the scaled problem.
+    """
+
+    def __init__(self, scaled: Scaled, goal: float) -> None:
+        self.scaled, self.model, self.value = scaled, scaled.model, scaled.unit_value
+        model = self.model
+        self.goal = goal / self.value
+        self.safe_goal = self.goal * (1.0 + ROUNDING) + 1e-300
+        steepest = float(model.cost.max()) * max(1.0, float(model.slopes.sum()))
+        self.peak = float(np.abs(model.a).max(initial=0.0)) * model.y.size
+        self.unit = integers.unit_of(steepest * self.value, integers.COARSE_BITS)
+        if model.norm == 1:  # rounding must not reach the weights of the penalty
+            self.unit = min(self.unit, integers.unit_of(0.1 * _L1_ROOM / max(self.peak, 1e-300) * self.value, 0))
+        self.quantum = math.ldexp(1.0, self.unit) / self.value
+        self.top = float(np.append(model.breakpoints, model.t).max())
+        self._set_rounding(np.array([self.top]))
+        self.work, self.trial = make_workspace(model), make_workspace(model)
+        self.count = 0
+        n, m = model.y.size, model.a.shape[1] + 3
+        self.terms, self.v, self.moved = np.zeros(n), np.zeros(model.a.shape[1]), np.zeros(model.a.shape[1])
+        whole = np.zeros(4 * n, np.int64), np.zeros(4 * n, np.int64), np.zeros(4 * n), np.zeros(4 * n, np.int64)
+        self.cuts = *whole, np.zeros((4 * n, m), np.int64), np.zeros((4 * n, m))
+        self.root = self._node(np.full(n, -np.inf), np.full(n, np.inf), np.zeros(n), 0.0)
+        self.stuck: list[Node] = []
+
+    def _set_rounding(self, ends: Array) -> None:
+        """What rounding may do to sums over the samples, per unit of all |alpha_i|: to terms, and to an entry of v."""
+        model, scaled = self.model, self.scaled
+        unit = 2.0**-53 * (model.y.size + 8)
+        reach = float(np.abs(np.append(ends[np.isfinite(ends)], [model.t, self.top])).max())
+        given = float(np.abs(scaled.X).max(initial=0.0)) * scaled.stretch
+        self.slip, self.blur = unit * reach, unit * float(np.abs(model.a).max(initial=0.0)) + 2.0**-50 * given
+
+    # values of multipliers
+
+    def _rounded(self, alpha: Array, low: Array, high: Array) -> Array:
+        """Multipliers as whole numbers of quanta, balanced, and within what infinite intervals allow."""
+        model, a = self.model, np.empty(alpha.size)
+        if model.norm == 1:
+            size = float(np.abs(alpha @ model.a).max(initial=0.0))
+            total = float(np.abs(alpha).sum())
+            room = _L1_ROOM + total * (2.0 * self.blur + 2.0**-49 * self.peak)
+            alpha = alpha * (max(1.0 - room, 0.0) / max(1.0, size))
+        cuts_jit.whole(alpha, self.quantum, low, high, model.y, a)
+        return a
+
+    def _dual(self, a: Array, low: Array, high: Array) -> float:
+        """Value of whole multipliers; leaves their terms and sum_i alpha_i a_i in ``terms`` and ``v``."""
+        model = self.model
+        return cuts_jit.dual_value(
+            a, self.quantum, low, high, model.a, model.cost, model.breakpoints, model.slopes, model.t, model.cap,
+            model.norm, self.slip, self.blur, self.terms, self.v,
+        )  # fmt: skip
+
+    # nodes
+
+    def _node(self, low: Array, high: Array, alpha: Array, b: float, leaf: Array | None = None) -> Node:
+        leaf = np.zeros(low.size) if leaf is None else leaf
+        self.count += 1
+        return Node(self._dual(leaf, low, high), self.count, low.copy(), high.copy(), alpha.copy(), b, leaf)
+
+    def _load(self, work: Any, node: Node) -> None:
+        t = self.model.t
+        work.state[:] = np.where(node.low >= t, IN, np.where(node.high <= t, OUT, FREE))
+        work.low[:], work.high[:], work.alpha[:], work.b[0] = node.low, node.high, node.alpha, node.b
+
+    def _solve(self, node: Node, work: Any) -> None:
+        """Solve the relaxation of a node and keep the best multipliers."""
+        value, _ = solve_node(self.model, work, self.safe_goal * (1.0 + ROUNDING))
+        node.alpha, node.b = work.alpha.copy(), float(work.b[0])
+        alpha = node.alpha
+        if value > 1.1 * self.safe_goal and node.bound < self.safe_goal:
+            # The dual of a contradictory node has no end; by concavity a shorter step reaches the goal as well.
+            start = node.leaf * self.quantum
+            alpha = start + (1.05 * self.safe_goal - node.bound) / (value - node.bound) * (alpha - start)
+        a = self._rounded(alpha, node.low, node.high)
+        bound = self._dual(a, node.low, node.high)
+        if bound > node.bound:
+            node.bound, node.leaf = bound, a
+
+    def run(self, seconds: float) -> float:
+        """Divide nodes, weakest first, until all reach the goal or time is over; returns the proved bound."""
+        end = time.monotonic() + seconds
+        self._plant(end)
+        heap = [] if self.last.bound >= self.safe_goal else [self.last]
+        while heap and time.monotonic() < end:
+            node = heapq.heappop(heap)
+            for child in self._divide(node):
+                if child.bound < self.safe_goal:
+                    heapq.heappush(heap, child)
+        weakest = min((node.bound for node in [*heap, *self.stuck]), default=math.inf)
+        return min(self.goal, weakest - ROUNDING * abs(weakest)) * self.value
+
+    def _plant(self, end: float) -> None:
+        """Confine the margins at the root: by neighbours, and (2-norm) by bounds of leaning relaxations."""
+        root, model = self.root, self.model
+        self.last = root
+        if self.goal <= 0.0:
+            return
+        low, high = margin_bounds(model, self.goal * (1.0 + ROUNDING))
+        low = np.floor((low - ROUNDING * (1.0 + np.abs(low))) / _GRID) * _GRID
+        high = np.ceil((high + ROUNDING * (1.0 + np.abs(high))) / _GRID) * _GRID
+        high = np.where(high < self.top, np.maximum(high, _GRID - model.t), np.inf)
+        high = np.where(high > low, high, np.inf)
+        self._set_rounding(np.append(low, high))
+        self._record_ends(root, "floor", low)
+        self._record_ends(root, "ceiling", high)
+        root.low, root.high = low, high
+        self._load(self.work, root)
+        self._solve(root, self.work)
+        if model.norm == 2 and root.bound < self.safe_goal:
+            self._squeeze(end)
+
+    def _record_ends(self, node: Node, name: str, ends: Array) -> None:
+        pairs = [[int(i), self._margin(ends[i])] for i in np.flatnonzero(np.isfinite(ends))]
+        if pairs:
+            node.records.append({name: pairs})
+
+    def _margin(self, c: float) -> int | str:
+        return "t" if c == self.model.t else round(c / _GRID)
+
+    def _squeeze(self, end: float) -> None:
+        """Raise the lower ends of all free samples by relaxations that lean on them, one split and leaf each.
+
+        With u_i < c given up and s u_i added to the objective, multipliers of value D(s) prove F >= D(s) - s c there.
+        """
+        model, trial = self.model, self.trial
+        price = np.sqrt(2.0 * (self.goal - self.last.bound)) / np.maximum(np.median(model.dist, axis=1), 1e-9)
+        for _ in range(2):
+            for i in np.flatnonzero((self.last.low < model.t) & (self.last.high > model.t)):
+                if time.monotonic() >= end:
+                    return
+                node = self.last
+                self._load(trial, node)
+                trial.state[i], trial.low[i] = TILTED, price[i]
+                value, _ = solve_node(model, trial, self.safe_goal + price[i] * abs(model.t))
+                s = -float(trial.alpha[i])
+                if not 0.5 * price[i] < s < 2.0 * price[i]:
+                    continue
+                relaxed = value - s * trial.u[i] - node.bound
+                price[i] = s * min(max(math.sqrt((self.goal - node.bound) / max(relaxed, 1e-300)), 0.1), 10.0)
+                self._cut_by_split(node, int(i), (value - self.safe_goal) / s)
+            self._load(self.work, self.last)
+            self._solve(self.last, self.work)
+            if self.last.bound >= self.safe_goal:
+                return
+
+    def _cut_by_split(self, node: Node, i: int, c: float) -> None:
+        """Divide at the margin c if the trial's multipliers close the lower child."""
+        t = self.model.t
+        c = t if c >= t else math.floor((c - ROUNDING * (1.0 + abs(c))) / _GRID) * _GRID
+        if not node.low[i] + _WORTH * (t - node.low[i]) < c < node.high[i]:
+            return
+        lower, upper = self._children(node, i, c)
+        lower.leaf = self._rounded(self.trial.alpha, lower.low, lower.high)
+        lower.bound = self._dual(lower.leaf, lower.low, lower.high)
+        if lower.bound >= self.safe_goal:
+            node.split, node.children, self.last = (i, c), (lower, upper), upper
+
+    def _children(self, node: Node, i: int, c: float) -> tuple[Node, Node]:
+        lower = self._node(node.low, node.high, node.alpha, node.b, node.leaf)
+        upper = self._node(node.low, node.high, node.alpha, node.b, node.leaf)
+        lower.high[i] = upper.low[i] = c
+        for child in (lower, upper):
+            child.bound = self._dual(child.leaf, child.low, child.high)
+        return lower, upper
+
+    def _divide(self, node: Node) -> tuple[Node, ...]:
+        """Tighten a node and divide it; returns the open nodes that are left of it."""
+        while True:
+            for _ in range(_ROUNDS):
+                self._load(self.work, node)
+                self._solve(node, self.work)
+                if node.bound >= self.safe_goal:
+                    return ()
+                if not self._tighten(node):
+                    break
+            else:
+                self._load(self.work, node)
+                self._solve(node, self.work)
+                if node.bound >= self.safe_goal:
+                    return ()
+            children = self._branch(node)
+            still_open = [child for child in children if child.bound < self.safe_goal]
+            if len(still_open) != 1 or len(children) < 2:
+                return tuple(still_open)
+            node = still_open[0]
+
+    def _branch(self, node: Node) -> tuple[Node, ...]:
+        """Divide at t by the sample whose two children have the best bounds, trying the most promising ones."""
+        model, work = self.model, self.work
+        free = np.flatnonzero((node.low < model.t) & (node.high > model.t))
+        self._dual(node.leaf, node.low, node.high)
+        u, cost = work.u[free], model.cost[free]
+        paid = self.terms[free] - node.leaf[free] * self.quantum * u
+        given_up = np.maximum(cost * model.cap - paid, 0.0)
+        loss = np.maximum(model.breakpoints - np.maximum(u, model.t)[:, None], 0.0) @ model.slopes
+        believed = np.maximum(cost * loss - paid, 0.0) + 0.5 * np.maximum(model.t - u, 0.0) ** 2
+        order = free[np.argsort(-(given_up * believed + 1e-12 * given_up), kind="stable")[:_TRIED]]
+        best, chosen = -1.0, None
+        for i in order:
+            children = self._children(node, int(i), model.t)
+            for child in children:
+                self._load(self.trial, child)
+                self._solve(child, self.trial)
+            gains = [min(child.bound, self.safe_goal) - node.bound for child in children]
+            score = max(gains[0], 1e-9 * self.goal) * max(gains[1], 1e-9 * self.goal)
+            if max(child.bound for child in children) >= self.safe_goal:
+                score = math.inf
+            if score > best:
+                best, chosen = score, (int(i), children)
+            if score == math.inf:
+                break
+        if chosen is None:  # every sample has its side, so the node holds something better than the goal
+            self.stuck.append(node)
+            return ()
+        node.split, node.children = (chosen[0], model.t), chosen[1]
+        return chosen[1]
+
+    # cuts
+
+    def _tighten(self, node: Node) -> bool:
+        """Shrink intervals by changes of the node's multipliers; returns whether that is worth another solve."""
+        model = self.model
+        free = np.flatnonzero((node.low < model.t) & (node.high > model.t))
+        if free.size == 0:
+            return False
+        self._dual(node.leaf, node.low, node.high)
+        low, high = node.low.copy(), node.high.copy()
+        count = cuts_jit.find_cuts(
+            free, self.work.u, node.leaf, self.quantum, low, high, self.terms, self.v, *self._rooms(free), model.a,
+            model.y, model.cost, model.breakpoints, model.slopes, model.t, model.cap, model.norm, self.safe_goal,
+            self.slip, self.blur, _GRID, _WORTH, self.moved, *self.cuts,
+        )  # fmt: skip
+        if count == 0:
+            return False
+        node.cuts.append((node.leaf, *(part[:count].copy() for part in self.cuts)))
+        node.low, node.high = low, high
+        return bool(np.any(self.cuts[2][:count] == model.t)) or count > 2
+
+    def _rooms(self, free: NDArray[np.intp]) -> tuple[NDArray[np.int64], Array, Array, Array, Array]:
+        """Partners, their shares, and per (free sample, partner) r2 and the room for the margin to rise and fall."""
+        model, work = self.model, self.work
+        if model.norm == 1:
+            return self._rooms_l1(free)
+        assert isinstance(work.basis, Basis)
+        members = work.basis.members[: work.basis.size[0]]
+        piece = work.basis.piece[: members.size]
+        below = np.maximum(work.alpha[members] - work.terms.vert[members, piece], 0.0)
+        above = np.maximum(work.terms.vert[members, piece + 1] - work.alpha[members], 0.0)
+        same = model.y[free][:, None] == model.y[members][None, :]
+        rise, fall = np.where(same, below, above), np.where(same, above, below)
+        is_itself = free[:, None] == members[None, :]
+        rise, fall = np.where(is_itself, 0.0, rise), np.where(is_itself, 0.0, fall)
+        return members.copy(), np.zeros((1, 1)), model.dist[np.ix_(free, members)] ** 2, rise, fall
+
+    def _rooms_l1(self, free: NDArray[np.intp]) -> tuple[NDArray[np.int64], Array, Array, Array, Array]:
+        """1-norm: one direction per sample, along which all basic terms move and the penalty's conjugate stays 0."""
+        basis, terms = self.work.basis, self.work.terms
+        assert isinstance(basis, Tableau)
+        shares = basis.rows[free] @ basis.inverse
+        held = basis.full[basis.members]
+        below = np.maximum(held - terms.vert[basis.members, basis.piece], 0.0)
+        above = np.maximum(terms.vert[basis.members, basis.piece + 1] - held, 0.0)
+        size = np.abs(shares)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            up, down = np.where(shares < 0, above, below) / size, np.where(shares < 0, below, above) / size
+        rise = np.where(size > 1e-12, up, np.inf).min(axis=1, keepdims=True)
+        fall = np.where(size > 1e-12, down, np.inf).min(axis=1, keepdims=True)
+        is_basic = basis.place[free][:, None] >= 0
+        rise, fall = np.where(is_basic, 0.0, rise), np.where(is_basic, 0.0, fall)
+        return basis.members.copy(), shares, np.zeros((free.size, 1)), rise, fall
+
+    # the file
+
+    def _entries(self, a: Array) -> list[list[int]]:
+        return [[int(i), int(a[i])] for i in np.flatnonzero(a)]
+
+    def _cut_records(self, base: Array, cuts: list[Any]) -> Iterator[Record]:
+        lines = []
+        for i, side, c, who, step in cuts:
+            lines.append([i, "<" if side < 0 else ">", self._margin(c), [[j, int(x)] for j, x in zip(who, step)]])
+        for first in range(0, len(lines), _CUTS):
+            yield {"multipliers": self._entries(base), "cuts": lines[first : first + _CUTS]}
+
+    def _prune(self) -> None:
+        """Drop the cuts that nothing below them rests on.
+
+        Raising the lower end of a sample changes the value of multipliers only if that sample's is not zero, so a cut
+        is needed only if its sample has a multiplier, or is divided or cut, somewhere below.
+        """
+        order, stack = [], [self.root]
+        while stack:
+            node = stack.pop()
+            order.append(node)
+            stack.extend(node.children)
+        for node in reversed(order):
+            if node.split is None:
+                node.used = set(np.flatnonzero(node.leaf).tolist())
+            else:
+                node.used = {node.split[0]}.union(*(child.used for child in node.children))
+            for child in node.children:
+                child.used = set()
+            kept = []
+            for base, *parts in reversed(node.cuts):
+                lines = []
+                for i, side, c, size, who, step in reversed(list(zip(*parts))):
+                    if side > 0 or i in node.used:
+                        members = who[:size].tolist()
+                        lines.append((int(i), side, c, members, step[:size].tolist()))
+                        node.used.update((int(i), *members))
+                if lines:
+                    node.used.update(np.flatnonzero(base).tolist())
+                    kept.append((base, lines[::-1]))
+            node.kept = kept[::-1]
+
+    def records(self) -> Iterator[Record]:
+        """Yield the records of the tree in the order of the file: a node, its lower child, its upper child."""
+        self._prune()
+        stack = [self.root]
+        while stack:
+            node = stack.pop()
+            yield from node.records
+            for base, cuts in node.kept:
+                yield from self._cut_records(base, cuts)
+            if node.split is None:
+                yield {"leaf": self._entries(node.leaf)}
+                continue
+            yield {"split": [node.split[0], self._margin(node.split[1])]}
+            stack.extend(node.children[::-1])
