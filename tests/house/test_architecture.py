@@ -20,7 +20,7 @@ MAY_IMPORT = {
     "solve": {"core", "convex", "exact"},
     "rules": {"core", "engines"},
     "evaluation": set(),
-    "estimators": {"core", "rules", "solve", "evaluation"},
+    "estimators": {"core", "rules", "solve", "evaluation", "proofs"},
     "proofs": {"core", "exact", "__init__"},
     "datasets": {"core"},
     "app": {"core", "engines", "exact", "rules", "solve", "evaluation", "estimators", "proofs", "datasets", "__init__"},
