@@ -55,6 +55,7 @@ CLASSES: dict[str, str] = {
     "Claim": "core.result",
     "Guarantee": "evaluation.selective",
     "Kernel": "core.spaces.gram",
+    "LowRank": "core.spaces.low_rank",
     "Hinge": "core.losses",
     "Psi": "core.losses",
     "TruncatedHinge": "core.losses",

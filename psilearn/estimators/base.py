@@ -21,8 +21,9 @@ from ..core.penalties import Penalty
 from ..core.problem import Problem
 from ..core.result import Result, Status
 from ..core.solving import LOGGER, Clock, Options, SolverSettings
-from ..core.spaces import LinearSpace
+from ..core.spaces import LinearSpace, LowRank, Space
 from ..core.spaces.gram import Kernel, scale_of
+from ..core.spaces.low_rank import automatic_rank
 from ..solve import SOLVERS, solve, takes
 from .certified import Certified
 from .encode import Sample, classes_of, encode
@@ -59,6 +60,11 @@ class MarginEstimator(Certified, ClassifierMixin, BaseEstimator):
         Kernel machines take penalty "l2".
     gamma, degree, coef0
         Kernel parameters, as in scikit-learn; gamma is "scale", "auto" or a number.
+    n_components : int or "auto", default=None
+        Number of landmarks of a low-rank kernel: f is sought among the functions sum_j beta_j k(l_j, x) of landmarks
+        l_j, which are centres of k-means. Time and memory then grow with the samples and not with their square, every
+        solver for linear functions applies, and certificates are claims about this restricted problem. "auto" is the
+        exact kernel up to 4,000 samples and min(500, 5 sqrt(n)) landmarks beyond; None is always exact.
     solver : str, default="auto"
         "auto" chooses; a solver that cannot take the problem raises ValueError and says why.
     tol : float, default=1e-4
@@ -88,6 +94,7 @@ class MarginEstimator(Certified, ClassifierMixin, BaseEstimator):
         "gamma": [StrOptions({"scale", "auto"}), Interval(Real, 0, None, closed="neither")],
         "degree": [Interval(Integral, 0, None, closed="left")],
         "coef0": [Interval(Real, None, None, closed="neither")],
+        "n_components": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left"), None],
         "solver": [StrOptions({"auto", *SOLVERS})],
         "tol": [Interval(Real, 0, None, closed="neither")],
         "gap_tol": [Interval(Real, 0, None, closed="left")],
@@ -106,6 +113,7 @@ class MarginEstimator(Certified, ClassifierMixin, BaseEstimator):
     gamma: Any = "scale"
     degree: int = 3
     coef0: float = 0.0
+    n_components: Any = None
     solver: str = "auto"
     tol: float = 1e-4
     gap_tol: float = 1e-4
@@ -162,24 +170,44 @@ class MarginEstimator(Certified, ClassifierMixin, BaseEstimator):
     def _solve(self, problem: Problem, options: Options) -> Result:
         return solve(problem, self.solver, options, None)
 
-    def _prepare(self, X: Any, y: Any, sample_weight: Any, clock: Clock | None = None) -> tuple[Problem, Sample]:
-        """Validate, encode, and state the problem; the clock is that of the whole fit."""
+    def _prepare(
+        self, X: Any, y: Any, sample_weight: Any, clock: Clock | None = None, low_rank: LowRank | None = None
+    ) -> tuple[Problem, Sample]:
+        """Validate, encode, and state the problem.
+
+        The clock is that of the whole fit; ``low_rank`` are landmarks of an earlier one, kept if they fit these data.
+        """
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], order="C")
         self.classes_ = classes_of(y)
         is_precomputed = isinstance(self.kernel, str) and self.kernel == "precomputed"
         if is_precomputed and X.shape[0] != X.shape[1]:
             raise ValueError(f"A precomputed kernel must be square, got X of shape {X.shape}.")
         sample = encode(X, y, self.classes_, sample_weight, self.class_weight, is_precomputed)
-        if self._is_linear:
-            space: Any = LinearSpace(sample.X)
-        else:
-            if self.penalty != "l2":
-                raise ValueError(f"Kernel machines take penalty='l2' only, got penalty={self.penalty!r}.")
-            self.kernel_ = self._resolve_kernel(sample)
-            space = self.kernel_.space(sample.X)
         k = self.classes_.size
+        space = self._space(sample, low_rank)
         problem = Problem(space, sample.y, k, self._loss(k), Penalty(l2=1.0), float(self.C), sample.weights)
         return replace(problem, penalty=self._penalty(problem, clock or Clock(self._limit))), sample
+
+    def _space(self, sample: Sample, low_rank: LowRank | None) -> Space:
+        """Return the space of the problem, and keep kernel and landmarks."""
+        self.low_rank_: LowRank | None = None
+        if self._is_linear:
+            if self.n_components is not None:
+                raise ValueError(
+                    f"n_components={self.n_components!r} is for kernels such as 'rbf', not for kernel='linear'."
+                )
+            return LinearSpace(sample.X)
+        if self.penalty != "l2":
+            raise ValueError(f"Kernel machines take penalty='l2' only, got penalty={self.penalty!r}.")
+        self.kernel_ = self._resolve_kernel(sample)
+        n, asked = sample.y.size, self.n_components
+        rank = automatic_rank(n) if isinstance(asked, str) else asked
+        if rank is None:
+            return self.kernel_.space(sample.X)
+        if low_rank is None or low_rank.kernel != self.kernel_ or low_rank.asked != rank:
+            low_rank = LowRank.of(self.kernel_, sample.X, int(rank), sample.weights, self._seed)
+        self.low_rank_ = low_rank
+        return low_rank.space(sample.X)
 
     def _penalty(self, problem: Problem, clock: Clock) -> Penalty:
         if self.penalty == "l2":
@@ -209,14 +237,18 @@ class MarginEstimator(Certified, ClassifierMixin, BaseEstimator):
         warm_up(problem, solver, clock)
         return solve(problem, solver, self._options(PILOT_SHARE * clock.left), None).coef
 
-    def _options(self, seconds: float | None = None) -> Options:
+    @property
+    def _seed(self) -> int:
         seed = self.random_state
-        if seed is None or not isinstance(seed, Integral):
-            seed = 0 if seed is None else check_random_state(seed).randint(2**31 - 1)
+        if seed is None or isinstance(seed, Integral):
+            return int(seed or 0)
+        return int(check_random_state(seed).randint(2**31 - 1))
+
+    def _options(self, seconds: float | None = None) -> Options:
         limit = self._limit if seconds is None else seconds
         return Options(
             tol=self.tol, gap_tol=self.gap_tol, time_limit=limit, max_iter=self.max_iter,
-            random_state=int(seed), verbose=int(self.verbose), settings=self._settings(),
+            random_state=self._seed, verbose=int(self.verbose), settings=self._settings(),
         )  # fmt: skip
 
     def _keep(self, result: Result, problem: Problem, sample: Sample) -> None:
@@ -234,6 +266,10 @@ class MarginEstimator(Certified, ClassifierMixin, BaseEstimator):
         self.support_ = sample.given(carries)
         if self._is_linear:
             self.coef_ = result.coef
+        elif self.low_rank_ is not None:
+            self.component_coef_ = result.coef
+            self.dual_coef_ = self.low_rank_.expansion(result.coef)
+            self.support_vectors_, self.dual_support_ = self.low_rank_.landmarks, None  # landmarks are no samples
         else:
             used = np.flatnonzero(np.any(result.coef != 0, axis=0))
             self.dual_coef_ = result.coef[:, used]

@@ -54,7 +54,7 @@ class Certified:
         -------
         Problem
             Data, loss, penalty and scaling. Equal rows of small samples are merged and sorted. The weights of an
-            adaptive l1 penalty are those of the fit if there was one, else they are computed.
+            adaptive l1 penalty, and the landmarks of a low-rank kernel, are those of the fit if there was one.
         """
         return self._state(X, y, sample_weight)[1]
 
@@ -100,7 +100,7 @@ class Certified:
         worker._validate_params()
         if worker.penalty == "adaptive-l1" and worker.adaptive_weights is None:
             worker.adaptive_weights = getattr(self, "adaptive_weights_", None)
-        return worker, *worker._prepare(X, y, sample_weight)
+        return worker, *worker._prepare(X, y, sample_weight, low_rank=getattr(self, "low_rank_", None))
 
     def _proved_gap(self) -> float:
         """Return the gap up to which a fit counts as optimal."""
@@ -111,7 +111,7 @@ class Certified:
     def _solver_coefficients(self, problem: Problem, sample: Sample) -> NDArray[np.float64] | None:
         """Return the fitted coefficients as a solver has them; None if they belong to samples that are not there."""
         if not problem.is_kernel:
-            return self.coef_  # type: ignore[attr-defined]
+            return self.coef_ if self.low_rank_ is None else self.component_coef_  # type: ignore[attr-defined]
         rows, values = self.dual_support_, self.dual_coef_  # type: ignore[attr-defined]
         if rows.size and rows.max() >= sample.position.size:
             return None

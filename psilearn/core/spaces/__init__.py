@@ -2,7 +2,8 @@
 
 from .kernel import KernelSpace
 from .linear import LinearSpace
+from .low_rank import LowRank
 
 Space = LinearSpace | KernelSpace
 
-__all__ = ["KernelSpace", "LinearSpace", "Space"]
+__all__ = ["KernelSpace", "LinearSpace", "LowRank", "Space"]

@@ -56,7 +56,10 @@ class Kernel:
         if self.kind == "precomputed":
             return KernelSpace(_checked_gram(X))
         if 4 * n * n > _LIMIT:
-            raise MemoryError(f"The Gram matrix of {n} samples would need {4 * n * n / 2**30:.1f} GiB, limit is 4.")
+            raise MemoryError(
+                f"The Gram matrix of {n} samples would need {4 * n * n / 2**30:.1f} GiB, limit is 4; "
+                'n_components="auto" needs much less.'
+            )
         K = np.empty((n, n), dtype=np.float64 if 8 * n * n <= _DOUBLE else np.float32)
         self._fill(K, X, X)
         if callable(self.kind) or self.kind == "sigmoid":
@@ -91,15 +94,25 @@ class Kernel:
         if self.kind == "precomputed":
             return np.asarray(X @ coef.T) + intercept
         for rows in _blocks(X.shape[0], support.shape[0]):
-            block = np.empty((rows.stop - rows.start, support.shape[0]))
-            self._fill(block, X[rows], support)
-            out[rows] = block @ coef.T
+            out[rows] = self.matrix(X[rows], support) @ coef.T
         return out + intercept
+
+    def matrix(self, X: Samples, Z: Samples) -> NDArray[np.float64]:
+        """Return the kernel values between the rows of X and those of Z."""
+        out = np.empty((X.shape[0], Z.shape[0]))
+        self._fill(out, X, Z)
+        return out
 
     def _fill(self, out: NDArray, X: Samples, Z: Samples) -> None:
         """Write the kernel matrix between X and Z into ``out``, rows by blocks."""
         if callable(self.kind):
-            out[:] = self.kind(X, Z)
+            values = np.asarray(self.kind(X, Z))
+            if values.shape != out.shape:
+                raise ValueError(
+                    f"kernel(X, Z) must return the kernel values of all pairs, an array of shape {out.shape}; "
+                    f"the given function returned shape {values.shape}."
+                )
+            out[:] = values
             return
         X, Z = _as_float(X), _as_float(Z)
         if self.kind == "rbf":
