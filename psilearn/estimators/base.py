@@ -64,7 +64,8 @@ class MarginEstimator(Certified, ClassifierMixin, BaseEstimator):
         Number of landmarks of a low-rank kernel: f is sought among the functions sum_j beta_j k(l_j, x) of landmarks
         l_j, which are centres of k-means. Time and memory then grow with the samples and not with their square, every
         solver for linear functions applies, and certificates are claims about this restricted problem. "auto" is the
-        exact kernel up to 4,000 samples and min(500, 5 sqrt(n)) landmarks beyond; None is always exact.
+        exact kernel up to 4,000 samples and min(500, 5 sqrt(n)) landmarks beyond; None is always exact. Without
+        effect, and a warning, for kernel="linear".
     solver : str, default="auto"
         "auto" chooses; a solver that cannot take the problem raises ValueError and says why.
     tol : float, default=1e-4
@@ -193,9 +194,9 @@ class MarginEstimator(Certified, ClassifierMixin, BaseEstimator):
         self.low_rank_: LowRank | None = None
         if self._is_linear:
             if self.n_components is not None:
-                raise ValueError(
-                    f"n_components={self.n_components!r} is for kernels such as 'rbf', not for kernel='linear'."
-                )
+                # scikit-learn's checks set n_components of every estimator that has it, so this cannot be an error.
+                given = f"n_components={self.n_components!r} has no effect with kernel='linear'"
+                warnings.warn(f"{given}; choose another kernel, such as 'rbf'.", UserWarning, stacklevel=4)
             return LinearSpace(sample.X)
         if self.penalty != "l2":
             raise ValueError(f"Kernel machines take penalty='l2' only, got penalty={self.penalty!r}.")

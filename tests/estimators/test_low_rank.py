@@ -121,8 +121,6 @@ def test_auto_is_exact_while_that_is_cheap():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"n_components": 5}, "not for kernel='linear'"),
-        ({"n_components": "auto"}, "not for kernel='linear'"),
         ({"n_components": 0, "kernel": "rbf"}, "n_components"),
         ({"n_components": 5, "kernel": "precomputed"}, "kernel='precomputed' takes none"),
         ({"n_components": 5, "kernel": lambda x, z: 1.0}, "all pairs"),
@@ -133,3 +131,10 @@ def test_auto_is_exact_while_that_is_cheap():
 def test_what_cannot_be_is_refused_in_a_sentence(options, message):
     with pytest.raises(ValueError, match=message):
         SVMClassifier(**options).fit(np.eye(6), [0, 1] * 3)
+
+
+def test_the_linear_kernel_has_no_landmarks():
+    X, y = rings(60)
+    with pytest.warns(UserWarning, match="no effect with kernel='linear'"):
+        model = SVMClassifier(n_components=5).fit(X, y)
+    assert np.array_equal(model.coef_, SVMClassifier().fit(X, y).coef_)

@@ -19,6 +19,7 @@ ESTIMATORS = [
 ]
 
 
+@pytest.mark.filterwarnings("ignore:n_components=1 has no effect:UserWarning")  # several checks set it
 @parametrize_with_checks(ESTIMATORS)
 def test_sklearn_compatible(estimator, check):
     check(estimator)
