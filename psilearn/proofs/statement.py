@@ -59,6 +59,8 @@ def as_lists(X: Any, y: Any, sample_weight: Any = None) -> Data:
 def state(estimator: Any, X: Any, y: Any, sample_weight: Any = None, columns: Record | None = None) -> Statement:
     """State the problem of a fitted estimator on the data it was given."""
     problem, sample = estimator._prepare(X, y, sample_weight)
+    if estimator.low_rank_ is not None:
+        raise ProofError("Proofs speak of exact kernels (n_components=None): landmarks are not in the data.")
     data = as_lists(X, y, sample_weight)
     ratio = sample.weights / sample.sample_weight
     factor = [float(next(iter(ratio[sample.y == j]), 1.0)) for j in range(problem.n_classes)]

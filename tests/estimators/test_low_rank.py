@@ -133,6 +133,11 @@ def test_what_cannot_be_is_refused_in_a_sentence(options, message):
         SVMClassifier(**options).fit(np.eye(6), [0, 1] * 3)
 
 
+def test_no_proof_file_is_written(tmp_path):
+    with pytest.raises(ValueError, match="exact kernels"):
+        psilearn.prove(SVMClassifier(kernel="rbf", n_components=5), *rings(60), tmp_path / "proof")
+
+
 def test_the_linear_kernel_has_no_landmarks():
     X, y = rings(60)
     with pytest.warns(UserWarning, match="no effect with kernel='linear'"):
