@@ -1,6 +1,6 @@
-"""The d.c. machine against what a user would pick: whole fits (convex start and all steps), one thread, CPU seconds.
+"""The d.c. algorithm against what a user would pick: whole fits (convex start and all steps), one thread, CPU seconds.
 
-Targets: linear n = 1e5, d = 50, k = 5 at most 1.5x LinearSVC(crammer_singer, tol=0.1); kernel n = 5000, Gram included,
+Goals: linear n = 1e5, d = 50, k = 5 at most 1.5x LinearSVC(crammer_singer, tol=0.1); kernel n = 5000, Gram included,
 at most 2x SVC for k = 2, and 3x (C = 1) or 8x (C = 10) for k = 3; kernel n = 500, k = 3 at least 50x faster than the
 same algorithm with Clarabel inside. Growth with n, and prediction against SVC's. Data: Gaussian classes, 10% of the
 labels redrawn; both sides see the same standardised arrays.
@@ -8,21 +8,18 @@ labels redrawn; both sides see the same standardised arrays.
 
 from __future__ import annotations
 
-import sys
-import time
-import warnings
+from collections.abc import Iterator
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.svm import SVC, LinearSVC
-from threadpoolctl import threadpool_limits
 
+from benchmarks.runner.data import L2, clouds
+from benchmarks.runner.rows import Plan, Row, at_most, timed
 from psilearn import SVMClassifier, TruncatedHingeClassifier
 from psilearn.convex import dca
 from psilearn.core.losses import TruncatedHinge
-from psilearn.core.penalties import Penalty
 from psilearn.core.problem import Problem
 from psilearn.core.result import Result, Status
 from psilearn.core.solving import Clock, Options, convex_result
@@ -32,47 +29,29 @@ from psilearn.solve import solve_convex
 TOL = 1e-3
 
 
-def sample(n: int, d: int, k: int, spread: float = 0.5, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    rng = np.random.default_rng(seed)
-    centres = spread * rng.normal(size=(k, d))
-    y = rng.integers(0, k, n)
-    X = centres[y] + rng.normal(size=(n, d))
-    y = np.where(rng.random(n) < 0.1, rng.integers(0, k, n), y)
-    return (X - X.mean(axis=0)) / X.std(axis=0), y
-
-
-def seconds(action, *arguments):
-    start = time.process_time()
-    out = action(*arguments)
-    return time.process_time() - start, out
-
-
-def best_seconds(make, *arguments):
-    """The best of three: the first touch of fresh memory is not the algorithm."""
-    runs = [seconds(make().fit, *arguments) for _ in range(3)]
-    return min(runs, key=lambda run: run[0])
-
-
-def linear() -> None:
-    X, y = sample(100_000, 50, 5)
+def linear(plan: Plan) -> Iterator[Row]:
+    X, y = clouds(20_000 if plan.quick else 100_000, 50, 5)
     for C in (0.1, 1.0):
-        ours, fit = seconds(TruncatedHingeClassifier(C=C, tol=TOL, solver="dca").fit, X, y)
-        theirs, _ = seconds(LinearSVC(multi_class="crammer_singer", tol=0.1, C=C).fit, X, y)
-        print(f"linear n=1e5 d=50 k=5 C={C}: {ours:.2f} s in {fit.n_iter_} steps ({fit.status_.value}), "
-              f"crammer_singer {theirs:.2f} s, ratio {ours / theirs:.2f} (target 1.5)", flush=True)  # fmt: skip
+        ours, fit = timed(lambda: TruncatedHingeClassifier(C=C, tol=TOL, solver="dca").fit(X, y))  # noqa: B023
+        theirs, _ = timed(lambda: LinearSVC(multi_class="crammer_singer", tol=0.1, C=C).fit(X, y))  # noqa: B023
+        note = f"against crammer_singer; {fit.n_iter_} steps, {fit.status_.value}"
+        yield Row(f"linear d=50 k=5 C={C:g}", ours, theirs, at_most(ours / theirs, 1.5), {}, note)
 
 
-def kernel() -> None:
+def kernel(plan: Plan) -> Iterator[Row]:
+    """Each is the best of three: the first touch of fresh memory is not the algorithm."""
+    n, repeats = (1500, 1) if plan.quick else (5000, 3)
     for k, C, target in ((2, 1.0, 2), (2, 10.0, 2), (3, 1.0, 3), (3, 10.0, 8)):
-        X, y = sample(5000, 15, k, 0.6)
-        ours, fit = best_seconds(partial(TruncatedHingeClassifier, C=C, kernel="rbf", tol=TOL, solver="dca"), X, y)
-        theirs, svc = best_seconds(partial(SVC, C=C), X, y)
-        print(f"rbf n=5000 k={k} C={C}: {ours:.2f} s in {fit.n_iter_} steps ({fit.status_.value}), SVC {theirs:.2f} s, "
-              f"ratio {ours / theirs:.2f} (target {target})", flush=True)  # fmt: skip
-        a, _ = seconds(fit.decision_function, X)
-        b, _ = seconds(svc.decision_function, X)
-        print(f"    prediction: {a:.3f} s with {fit.dual_support_.size} vectors, SVC {b:.3f} s with "
-              f"{svc.support_.size}, ratio {a / b:.2f}", flush=True)  # fmt: skip
+        X, y = clouds(n, 15, k, 0.6)
+        robust = TruncatedHingeClassifier(C=C, kernel="rbf", tol=TOL, solver="dca")
+        ours, fit = timed(lambda: robust.fit(X, y), repeats)  # noqa: B023
+        theirs, svc = timed(lambda: SVC(C=C).fit(X, y), repeats)  # noqa: B023
+        note = f"against SVC; {fit.n_iter_} steps, {fit.status_.value}"
+        yield Row(f"rbf k={k} C={C:g}", ours, theirs, at_most(ours / theirs, target), {}, note)
+        a, _ = timed(lambda: fit.decision_function(X))  # noqa: B023
+        b, _ = timed(lambda: svc.decision_function(X))  # noqa: B023
+        note = f"{fit.dual_support_.size} vectors, SVC {svc.support_.size}"
+        yield Row(f"rbf k={k} C={C:g}, prediction", a, b, {}, {}, note)
 
 
 def clarabel_inner(problem: Problem, options: Options, start: Result | None) -> Result:
@@ -105,48 +84,44 @@ def clarabel_inner(problem: Problem, options: Options, start: Result | None) -> 
     return convex_result(problem, W, np.array(answer.z[:k]), R, options, clock, 1, Status.STALLED)
 
 
-def against_clarabel() -> None:
-    X, y = sample(500, 10, 3, 0.6)
+def against_clarabel(plan: Plan) -> Iterator[Row]:
+    n = 200 if plan.quick else 500
+    X, y = clouds(n, 10, 3, 0.6)
     space = Kernel("rbf", 0.1).space(X)
-    problem = Problem(space, y.astype(np.intp), 3, TruncatedHinge(-0.5), Penalty(l2=1.0), 1.0, np.ones(500))
+    problem = Problem(space, y.astype(np.intp), 3, TruncatedHinge(-0.5), L2, 1.0, np.ones(n))
     options = Options(tol=TOL)
     dca.solve(problem, options, None, solve_convex)
-    ours, a = seconds(dca.solve, problem, options, None, solve_convex)
+    ours, a = timed(lambda: dca.solve(problem, options, None, solve_convex))
     fresh = replace(problem, space=Kernel("rbf", 0.1).space(X))
-    theirs, b = seconds(dca.solve, fresh, options, None, clarabel_inner)
-    print(f"rbf n=500 k=3: {ours:.3f} s (objective {a.objective:.4f}), with Clarabel inside {theirs:.2f} s "
-          f"(objective {b.objective:.4f}), {theirs / ours:.0f} times faster (target 50)", flush=True)  # fmt: skip
+    theirs, b = timed(lambda: dca.solve(fresh, options, None, clarabel_inner))
+    checks = {"objectives within 1%": abs(a.objective - b.objective) <= 0.01 * b.objective}
+    note = f"against Clarabel inside; objectives {a.objective:.4f}, {b.objective:.4f}"
+    yield Row(f"rbf n={n} k=3", ours, theirs, at_most(ours / theirs, 1 / 50), checks, note)
 
 
-def growth(biggest: int) -> None:
-    sizes = [10**e for e in range(3, 7) if 10**e <= biggest]
-    times = []
-    for n in sizes:
-        X, y = sample(n, 20, 3)
-        t, _ = seconds(TruncatedHingeClassifier(C=0.1, tol=TOL, solver="dca").fit, X, y)
-        times.append(t)
-        print(f"linear n={n} d=20 k=3: {t:.2f} s", flush=True)
-    print(f"    exponent {np.polyfit(np.log(sizes), np.log(times), 1)[0]:.2f}", flush=True)
-    sizes, times = [1000, 5000, 20000], []
-    for n in sizes:
-        X, y = sample(n, 15, 2, 0.6)
-        t, _ = seconds(TruncatedHingeClassifier(kernel="rbf", tol=TOL, solver="dca").fit, X, y)
-        times.append(t)
-        print(f"rbf n={n} d=15 k=2: {t:.2f} s", flush=True)
-    print(f"    exponent {np.polyfit(np.log(sizes), np.log(times), 1)[0]:.2f}", flush=True)
+def growth(plan: Plan) -> Iterator[Row]:
+    """Seconds as n grows; the note of the last row has the exponent."""
+    linear = [10**e for e in range(3, 5 if plan.quick else 7)]
+    kernel = [1000, 2000] if plan.quick else [1000, 5000, 20_000]
+    for name, sizes, shape, options in (
+        ("linear d=20 k=3", linear, (20, 3), {"C": 0.1}),
+        ("rbf d=15 k=2", kernel, (15, 2, 0.6), {"kernel": "rbf"}),
+    ):
+        times: list[float] = []
+        for n in sizes:
+            X, y = clouds(n, *shape)
+            model = TruncatedHingeClassifier(tol=TOL, solver="dca", **options)
+            times.append(timed(lambda: model.fit(X, y))[0])  # noqa: B023
+            is_last = n == sizes[-1]
+            note = f"exponent {np.polyfit(np.log(sizes), np.log(times), 1)[0]:.2f}" if is_last else ""
+            yield Row(f"growth, {name}, n={n}", times[-1], note=note)
 
 
-def main() -> None:
-    warnings.simplefilter("ignore")
-    X, y = sample(300, 5, 3)
+def rows(plan: Plan) -> Iterator[Row]:
+    """Linear, kernel, Clarabel inside, growth."""
+    X, y = clouds(300, 5, 3)
     SVMClassifier().fit(X, y)  # compile
-    SVMClassifier(kernel="rbf").fit(X, y)
-    with threadpool_limits(1):
-        linear()
-        kernel()
-        against_clarabel()
-        growth(1_000_000 if "--quick" not in sys.argv else 10_000)
-
-
-if __name__ == "__main__":
-    main()
+    TruncatedHingeClassifier(solver="dca").fit(X, y)
+    TruncatedHingeClassifier(kernel="rbf", solver="dca").fit(X, y)
+    for part in (linear, kernel, against_clarabel, growth):
+        yield from part(plan)

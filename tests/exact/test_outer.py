@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from benchmarks.scip_multiclass import solve_multiclass_mip
+from benchmarks.runner.scip_multiclass import solve_multiclass_mip
 from psilearn.core.losses import HardMargin, Hinge, Psi, TruncatedHinge, TruncatedReject
 from psilearn.core.penalties import Penalty
 from psilearn.core.problem import Problem

@@ -35,7 +35,7 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class PortfolioConstants:
-    """Constants of the portfolio, chosen on ``benchmarks/hard_margin.py`` and ``benchmarks/exact_size.py``.
+    """Constants of the portfolio, chosen on ``benchmarks/hard_margin.py`` and ``benchmarks/exact_psi.py``.
 
     Attributes
     ----------

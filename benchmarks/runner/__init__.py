@@ -1,0 +1,1 @@
+"""What runs the benchmarks, and what they share: rows, timing, data."""
