@@ -47,6 +47,7 @@ CLASSES: dict[str, str] = {
     "RelaxationCertificate": "rules.l0.boost",
     "Column": "rules.pricing.oracles",
     "Monomial": "rules.pricing.search",
+    "Vote": "rules.joint",
     "TableEncoder": "app.encoding",
     "TableModel": "app.tablemodel",
     "Certificate": "core.result",

@@ -20,6 +20,7 @@ from ..core.solving import Clock
 from ..rules import checks
 from ..rules.attributes import Attribute, Table
 from ..rules.binarize import LogicalBinarizer, read_table
+from ..rules.joint import Vote
 from ..rules.observations import Observations
 from ..rules.pricing.oracles import Column, Fitted, LearnerOracle, MatrixOracle, MonomialOracle, Oracle
 from ..rules.pricing.search import Monomial
@@ -90,14 +91,23 @@ class RuleBooster(ClassifierMixin, BaseEstimator, ABC):
         self._check_parameters()
         clock = Clock(checks.seconds(self.time_limit))
         training = self._read(X, y, sample_weight)
-        targets = [1] if self.classes_.size == 2 else list(range(self.classes_.size))
+        targets = self._targets()
         fits = []
         for done, target in enumerate(targets):
-            data = Observations.merge(training.matrix, np.where(training.codes == target, 1, -1), training.weight)
+            data = self._observations(training, target)
             fits.append(self._solve(data, max(0.0, clock.left) / (len(targets) - done)))
         self._collect(training, fits, targets)
         self._warn()
         return self
+
+    def _targets(self) -> list[int | None]:
+        """The class that each problem is about, None if one problem is about all of them."""
+        return [1] if self.classes_.size == 2 else list(range(self.classes_.size))
+
+    def _observations(self, training: Training, target: int | None) -> Observations:
+        if target is None:
+            return Observations.of_classes(training.matrix, training.codes, training.weight)
+        return Observations.merge(training.matrix, np.where(training.codes == target, 1, -1), training.weight)
 
     def _warn(self) -> None:
         """Warn of a fit that was stopped, or that has nothing to say."""
@@ -129,11 +139,11 @@ class RuleBooster(ClassifierMixin, BaseEstimator, ABC):
         training = worker._read(X, y, sample_weight)
         if not np.array_equal(worker.classes_, self.classes_):
             return Verification(False, math.nan, -math.inf, math.inf, "y holds other classes than those of the fit")
-        targets = [1] if self.classes_.size == 2 else list(range(self.classes_.size))
-        checked = []
-        for target, result in zip(targets, self.results_):
-            signs = np.where(training.codes == target, 1, -1)
-            checked.append(worker._checked(Observations.merge(training.matrix, signs, training.weight), result))
+        targets = worker._targets()
+        checked = [
+            worker._checked(worker._observations(training, target), result)
+            for target, result in zip(targets, self.results_)
+        ]
         faults = [check.message for check in checked if not check.ok]
         if not faults:
             again = [(r.columns, r.weights, r) for r in self.results_]
@@ -184,10 +194,10 @@ class RuleBooster(ClassifierMixin, BaseEstimator, ABC):
         answers = [attribute.holds(table) for attribute in self.attributes_]
         return np.array(answers, dtype=np.uint8).reshape(len(answers), len(table[0])).T
 
-    def _oracle(self, data: Observations, cost: Callable[[int], float]) -> Oracle:
+    def _oracle(self, data: Observations, cost: Callable[[int], float], max_order: int | None = None) -> Oracle:
         """The base learner with costs c(order); classifiers that are not monomials count as order 1."""
         if self.base_learner is None:
-            K = min(self.max_order, data.X.shape[1])
+            K = min(self.max_order if max_order is None else max_order, data.X.shape[1])
             return MonomialOracle(data, K, [cost(k) for k in range(K + 1)])
         if not isinstance(self.base_learner, str):
             return LearnerOracle(data, self.base_learner, clone, cost(1))
@@ -195,15 +205,17 @@ class RuleBooster(ClassifierMixin, BaseEstimator, ABC):
             raise ValueError(f"base_learner must be None, 'precomputed' or a classifier, got {self.base_learner!r}.")
         return MatrixOracle(data, data.X, cost(1), cost(0))
 
-    def _collect(self, training: Training, fits: list[tuple[list[Column], NDArray, Any]], targets: list[int]) -> None:
+    def _collect(self, training: Training, fits: list, targets: list[int | None]) -> None:
         """Rules and weights of all problems, largest weights first, and the figures of the solves."""
         rules, weights, problem = [], [], []
         for index, (columns, lam, _) in enumerate(fits):
             for k in np.argsort(-lam, kind="stable"):
                 if lam[k] > 0:
-                    rules.append(self._rule(columns[k], targets[index], training))
+                    key, target = columns[k].key, targets[index]
+                    about = key.target if isinstance(key, Vote) else 1 if target is None else target
+                    rules.append(self._rule(columns[k], about, training))
                     weights.append(float(lam[k]))
-                    problem.append(index)
+                    problem.append(0 if self.classes_.size == 2 else about)
         self.rules_, self.weights_, self.rule_problem_ = rules, np.array(weights), np.array(problem)
         self.n_rules_ = len(rules)
         self.class_share_ = np.bincount(training.codes, training.weight) / training.weight.sum()
@@ -216,10 +228,14 @@ class RuleBooster(ClassifierMixin, BaseEstimator, ABC):
         stopped = [result.status for result in self.results_ if result.status is not Status.OPTIMAL]
         self.status_ = stopped[0] if stopped else Status.OPTIMAL
 
+    @property
+    def _n_scores(self) -> int:
+        return 1 if self.classes_.size == 2 else self.classes_.size
+
     def _constant_class(self) -> Any:
         """The class that every observation is given, None if it depends on the observation."""
         scores = []
-        for problem in range(len(self.results_)):
+        for problem in range(self._n_scores):
             mine = np.flatnonzero(self.rule_problem_ == problem)
             scores.append(constant_score([self.rules_[k] for k in mine], self.weights_[mine].tolist()))
         if any(score is None for score in scores):
@@ -233,6 +249,8 @@ class RuleBooster(ClassifierMixin, BaseEstimator, ABC):
             return GivenRule(type(key.learner).__name__, learner=key.learner)
         if isinstance(key, int):
             return GivenRule(f"column {key}", column=key)
+        if isinstance(key, Vote):
+            key = Monomial(key.literals, 1)
         if not isinstance(key, Monomial):
             return GivenRule(f"always {int(column.h[0]):+d}", constant=int(column.h[0]), order=0)
         label = self.classes_[target]
@@ -256,7 +274,7 @@ class RuleBooster(ClassifierMixin, BaseEstimator, ABC):
         else:
             data, _ = read_table(self, X, reset=False)
             n = len(data[0])
-        scores = np.zeros((n, len(self.results_)))
+        scores = np.zeros((n, self._n_scores))
         records = np.zeros_like(scores)
         for rule, weight, problem in zip(self.rules_, self.weights_, self.rule_problem_):
             votes = weight * rule.votes(data)

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.result import Verification, relative_gap
-from ..rules import lpboost
+from ..rules import joint, lpboost
 from ..rules.l0 import boost as l0boost
 from ..rules.l0.cuts import PairCuts
 from ..rules.observations import Observations
@@ -39,6 +39,31 @@ def check_lpboost(data: Observations, oracle: Oracle, nu: float, result: lpboost
     if not (np.all(w >= 0) and np.all(w <= D * data.weight + ROUNDING) and abs(w.sum() - 1.0) <= ROUNDING):
         return _refused("the multipliers are not feasible")
     bound = oracle.offer(w, None, -1.0, 1).bound
+    if not bound <= result.upper_bound + ROUNDING:
+        return _refused(f"the upper bound {result.upper_bound!r} is stated, but only {bound!r} is proved")
+    return Verification(True, objective, bound, relative_gap(-objective, -bound), "")
+
+
+def check_joint(oracle: joint.ClassOracle, nu: float, result: lpboost.LPBoostResult) -> Verification:
+    """Recompute the soft margin against the best rivals, and its upper bound from the stored w_ir."""
+    data, k = oracle.data, oracle.k
+    lam, w, D = result.weights, result.evidence, 1.0 / (nu * data.total)
+    keys = [column.key for column in result.columns]
+    fits = all(isinstance(key, joint.Vote) and key.order <= oracle.max_order and 0 <= key.target < k for key in keys)
+    if not fits or len(keys) != lam.size or w is None or w.shape != (data.y.size, k):
+        return _refused("the data or the multipliers allow no proof")
+    if not (np.all(lam >= 0) and abs(lam.sum() - 1.0) <= ROUNDING):
+        return _refused("the weights of the rules are not those of a vote")
+    margins = joint.margins_of(joint.scores(result.columns, lam, data.X, k), data.y).min(axis=1)
+    objective = lpboost.soft_margin(margins, data.weight, D)[1]
+    if not abs(objective - result.objective) <= ROUNDING:
+        return _refused(f"the weights give the soft margin {objective!r}, {result.objective!r} is stated")
+    own = w[np.arange(data.y.size), data.y]
+    loads = w.sum(axis=1)
+    is_feasible = np.all(w >= 0) and np.all(own == 0) and np.all(loads <= D * data.weight + ROUNDING)
+    if not (is_feasible and abs(w.sum() - 1.0) <= ROUNDING):
+        return _refused("the multipliers are not feasible")
+    bound = oracle.offer(w, -1.0, 1, math.inf, True)[1]
     if not bound <= result.upper_bound + ROUNDING:
         return _refused(f"the upper bound {result.upper_bound!r} is stated, but only {bound!r} is proved")
     return Verification(True, objective, bound, relative_gap(-objective, -bound), "")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from dataclasses import replace
 from numbers import Real
 from typing import Any
 
@@ -13,14 +14,22 @@ from sklearn.utils import check_random_state
 
 from ..core.result import Verification, relative_gap
 from ..core.solving import Clock
-from ..rules import checks, lpboost, slipper, tuning
+from ..rules import checks, joint, lpboost, slipper, tuning
 from ..rules.l0 import boost as l0boost
 from ..rules.observations import Observations
-from ..rules.pricing.oracles import Column, Oracle
+from ..rules.pricing.oracles import Column
 from ._rule_booster import RuleBooster, Training
-from .rule_claims import check_l0, check_lpboost
+from .rule_claims import check_joint, check_l0, check_lpboost
 
 __all__ = ["L0BoostClassifier", "LPBoostClassifier", "SlipperClassifier"]
+
+
+#: Orders that ``max_order="auto"`` tries.
+ORDERS = (1, 2, 3)
+
+
+def _is_auto(value: Any) -> bool:
+    return isinstance(value, str) and value == "auto"
 
 
 class LPBoostClassifier(RuleBooster):
@@ -37,8 +46,12 @@ class LPBoostClassifier(RuleBooster):
         with flipped labels it must exceed about twice the fraction of flips. Where the classes are easy to tell apart,
         a large nu gives a very short and less accurate list. "auto" takes the value with the smallest held-out error in
         a cross-validation within the training data.
-    max_order : int, default=1
-        Largest number of conditions in a rule, K.
+    max_order : int or "auto", default=1
+        Largest number of conditions in a rule, K; "auto" takes 1, 2 or 3 by the same cross-validation.
+    multiclass : {"joint", "one-vs-rest"}, default="joint"
+        With k > 2 classes: one program in which every rule votes for one class and margins are against the best rival
+        class (see :mod:`psilearn.rules.joint`), or k problems of one class against all others. A given base learner
+        has only the latter.
     binarizer : "auto", "support" or LogicalBinarizer, default="auto"
         How features become yes/no attributes: up to 32 cut points for each number where the class can change, an
         attribute for each category and one for missing values ("auto"); or the few of them that still tell the classes
@@ -53,21 +66,21 @@ class LPBoostClassifier(RuleBooster):
     time_limit : float, optional
         Seconds for the whole fit, shared by the problems of more than two classes.
     random_state : int, default=0
-        Seed of the folds with ``nu="auto"``.
+        Seed of the folds with ``nu="auto"`` and ``max_order="auto"``.
 
     Attributes
     ----------
     rules_, weights_, n_rules_
-        The rules with positive weight, largest first. With k > 2 classes there is one problem per class;
-        ``rule_problem_`` says which one a rule belongs to.
+        The rules with positive weight, largest first. With k > 2 classes ``rule_problem_`` says which class a rule is
+        about.
     objective_ : float
         The soft margin rho - D sum xi (summed over problems), recomputed from the weights.
     lower_bound_ : float
         The same: what is reached bounds the maximum from below.
     upper_bound_ : float
         Proved upper bound on the soft margin.
-    nu_ : ndarray
-        The nu of each problem.
+    nu_, max_order_ : ndarray
+        The nu and the order of each problem.
     is_constant_ : bool
         Whether no rule with a condition is left; then every observation is given the majority's class.
     gap_ : float
@@ -83,6 +96,7 @@ class LPBoostClassifier(RuleBooster):
         max_order=1,
         binarizer="auto",
         base_learner=None,
+        multiclass="joint",
         tol=1e-9,
         max_iter=10_000,
         time_limit=None,
@@ -90,6 +104,7 @@ class LPBoostClassifier(RuleBooster):
     ):
         self.nu = nu
         self.max_order = max_order
+        self.multiclass = multiclass
         self.binarizer = binarizer
         self.base_learner = base_learner
         self.tol = tol
@@ -103,31 +118,43 @@ class LPBoostClassifier(RuleBooster):
     )
 
     def _check_parameters(self) -> None:
-        checks.count("max_order", self.max_order, 0)
+        if not _is_auto(self.max_order):
+            checks.count("max_order", self.max_order, 0)
         checks.count("max_iter", self.max_iter, 1)
         checks.tolerance(self.tol)
-        if isinstance(self.nu, str) and self.nu == "auto":
-            return
-        if not isinstance(self.nu, Real) or not 0 < float(self.nu) <= 1:
+        if self.multiclass not in ("joint", "one-vs-rest"):
+            raise ValueError(f"multiclass must be 'joint' or 'one-vs-rest', got {self.multiclass!r}.")
+        if not _is_auto(self.nu) and (not isinstance(self.nu, Real) or not 0 < float(self.nu) <= 1):
             raise ValueError(
                 f"nu must lie in (0, 1] or be 'auto', got {self.nu!r}: it is the largest share of the observations "
                 f"that may have less than the margin."
             )
 
+    def _targets(self) -> list[int | None]:
+        is_joint = self.classes_.size > 2 and self.multiclass == "joint" and self.base_learner is None
+        return [None] if is_joint else super()._targets()
+
     def _solve(self, data: Observations, seconds: float) -> tuple[list[Column], NDArray, Any]:
         clock = Clock(seconds)
-        nu = self._nu(data, seconds)
-        result = lpboost.solve(
-            data, self._free_rules(data), nu, tol=self.tol, max_iter=self.max_iter, time_limit=max(0.0, clock.left)
-        )
-        return result.columns, result.weights, result
+        program = self._program(data)
+        order, nu = self._choice(program, seconds)
+        result = program.solve(order, nu, tol=self.tol, max_iter=self.max_iter, time_limit=max(0.0, clock.left))
+        return result.columns, result.weights, replace(result, max_order=order)
 
-    def _free_rules(self, data: Observations) -> Oracle:
-        return self._oracle(data, lambda order: 0.0)
+    def _program(self, data: Observations) -> tuning.Program:
+        k = 2 if data.y.min() < 0 else self.classes_.size
+        if k == 2:
+            return tuning.Program(data, lambda part, order: self._oracle(part, lambda _: 0.0, order))
+        return tuning.Program(data, lambda part, order: joint.ClassOracle(part, k, min(order, part.X.shape[1])), k)
 
-    def _nu(self, data: Observations, seconds: float) -> float:
-        if isinstance(self.nu, str):
-            return tuning.best_nu(data, self._free_rules, self.random_state, self.tol, seconds)
+    def _choice(self, program: tuning.Program, seconds: float) -> tuple[int, float]:
+        """The order and nu to be used."""
+        is_given = not _is_auto(self.nu), not _is_auto(self.max_order) or self.base_learner is not None
+        orders = [1 if _is_auto(self.max_order) else self.max_order] if is_given[1] else list(ORDERS)
+        if not all(is_given):
+            nus = [float(self.nu)] if is_given[0] else None
+            return tuning.choose(program, orders, nus, self.random_state, seconds)
+        data = program.data
         least = float(data.weight.min()) / data.total
         if self.nu < least:
             warnings.warn(
@@ -136,18 +163,23 @@ class LPBoostClassifier(RuleBooster):
                 UserWarning,
                 stacklevel=4,
             )
-        return float(self.nu)
+        return orders[0], float(self.nu)
 
     def _checked(self, data: Observations, result: lpboost.LPBoostResult) -> Verification:
-        nu = result.nu if isinstance(self.nu, str) else float(self.nu)
-        return check_lpboost(data, self._free_rules(data), nu, result)
+        nu = result.nu if _is_auto(self.nu) else float(self.nu)
+        order = result.max_order if _is_auto(self.max_order) else self.max_order
+        oracle = self._program(data).oracle_of(data, order)
+        if isinstance(oracle, joint.ClassOracle):
+            return check_joint(oracle, nu, result)
+        return check_lpboost(data, oracle, nu, result)
 
     def _bound_of(self, result: lpboost.LPBoostResult) -> float:
         return result.objective
 
-    def _collect(self, training: Training, fits: list, targets: list[int]) -> None:
+    def _collect(self, training: Training, fits: list, targets: list[int | None]) -> None:
         super()._collect(training, fits, targets)
         self.nu_ = np.array([result.nu for result in self.results_])
+        self.max_order_ = np.array([result.max_order for result in self.results_])
         self.upper_bound_ = float(sum(result.upper_bound for result in self.results_))
         is_closed = self.upper_bound_ - self.objective_ <= 2 * self.tol * len(self.results_)
         self.gap_ = 0.0 if is_closed else relative_gap(-self.objective_, -self.upper_bound_)
@@ -269,7 +301,7 @@ class L0BoostClassifier(RuleBooster):
     def _bound_of(self, result: l0boost.L0BoostResult) -> float:
         return result.lower_bound
 
-    def _collect(self, training: Training, fits: list, targets: list[int]) -> None:
+    def _collect(self, training: Training, fits: list, targets: list[int | None]) -> None:
         super()._collect(training, fits, targets)
         self.certificate_ = [result.certificate for result in self.results_]
         self.gap_ = relative_gap(self.objective_, self.lower_bound_)

@@ -41,6 +41,7 @@ class LPBoostResult:
     history: tuple
     nu: float
     evidence: NDArray[np.float64] | None = None
+    max_order: int = 1
 
 
 def soft_margin(margins: NDArray, weight: NDArray, D: float) -> tuple[float, float]:
@@ -92,12 +93,15 @@ def solve(
     max_iter: int = 10_000,
     time_limit: float = np.inf,
     start: Sequence[Column] = (),
+    gap: float = 0.0,
+    proof: bool = True,
 ) -> LPBoostResult:
     """Solve (3) over all classifiers of the oracle by column generation.
 
     The bound is the largest edge sum_i w_i y_i h_iu over *all* classifiers, as proved by the oracle for the best w met;
     it is inf with an oracle that proves nothing. ``tol`` is absolute, on edges (they lie in [-1, 1]). ``start`` are
-    columns to begin with, those of a similar problem.
+    columns to begin with, those of a similar problem. The solve ends when no classifier has an edge that is larger than
+    those present by more than ``gap`` times the soft margin; without ``proof``, when none is found by quick search.
     """
     if not 0 < nu <= 1:
         raise ValueError(f"nu must lie in (0, 1], got {nu!r}.")
@@ -119,7 +123,10 @@ def solve(
         reached_rho, reached = soft_margin(margins, data.weight, D)
         if reached > objective:
             weights, objective, rho = lam, reached, reached_rho
-        offer = oracle.offer(w, None, beta + tol, n_columns, max(clock.left, 0.0))
+        threshold = beta + max(tol, gap * objective)
+        offer = oracle.offer(w, None, threshold, n_columns, max(clock.left, 0.0), False)
+        if not offer.columns and proof:
+            offer = oracle.offer(w, None, threshold, n_columns, max(clock.left, 0.0))
         nodes += offer.n_nodes
         if offer.bound < upper:
             upper, evidence = offer.bound, w

@@ -20,7 +20,7 @@ class Observations:
     X : ndarray of shape (m, N)
         Distinct rows.
     y : ndarray of shape (m,)
-        Labels -1 / +1.
+        Labels -1 / +1, or codes 0, 1, ... of several classes.
     weight : ndarray of shape (m,)
         Total weights, positive.
     """
@@ -32,15 +32,25 @@ class Observations:
     @classmethod
     def merge(cls, X: ArrayLike, y: ArrayLike, weight: ArrayLike | None = None) -> Observations:
         """Merge equal observations and drop those of weight zero."""
-        X, y = np.asarray(X), np.where(np.asarray(y) > 0, 1, -1)
+        return cls.of_classes(X, np.where(np.asarray(y) > 0, 1, -1), weight)
+
+    @classmethod
+    def of_classes(cls, X: ArrayLike, y: ArrayLike, weight: ArrayLike | None = None) -> Observations:
+        """The same for classes of any number, given as whole numbers, which are kept as they are."""
+        X, y = np.asarray(X), np.asarray(y)
         weight = np.ones(y.size) if weight is None else np.asarray(weight, dtype=np.float64)
         if weight.size and weight.min() < 0:
             raise ValueError("Sample weights must be non-negative.")
         used = weight > 0
-        both, place = np.unique(np.column_stack([X[used], y[used]]), axis=0, return_inverse=True)
-        total = np.zeros(both.shape[0])
+        X, y = X[used], y[used].astype(np.int64)
+        # packed rows of bits have the same order as the rows themselves
+        rows = np.packbits(X, axis=1) if X.dtype == np.uint8 and X.size and X.max() <= 1 else X
+        codes = y - y.min(initial=0)
+        both = np.column_stack([rows, codes.astype(np.min_scalar_type(int(codes.max(initial=0))))])
+        _, first, place = np.unique(both, axis=0, return_index=True, return_inverse=True)
+        total = np.zeros(first.size)
         np.add.at(total, place.ravel(), weight[used])
-        return cls(np.ascontiguousarray(both[:, :-1]), both[:, -1].astype(np.int64), total)
+        return cls(np.ascontiguousarray(X[first]), y[first], total)
 
     def subset(self, rows: NDArray) -> Observations:
         """These observations alone."""

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from psilearn.rules.pricing import search as pricing
-from psilearn.rules.pricing.search import Attributes, Monomial, Pairs, price
+from psilearn.rules.pricing.chains import Chains
+from psilearn.rules.pricing.search import Attributes, Monomial, Pairs, price, price_greedily
 
 from oracles.rule_programmes import all_monomials
 
@@ -145,3 +146,51 @@ def test_order_of_rows_and_columns_does_not_matter():
 def test_negative_weights_are_refused():
     with pytest.raises(ValueError, match="non-negative"):
         price(Attributes(np.eye(2, dtype=int), [1, -1]), [-1.0, 1.0])
+
+
+def test_chains_are_found():
+    x = np.array([0.5, 1.5, 2.5, 3.5, 2.2])
+    A = np.column_stack([x > 1, x > 2, x > 3, [1, 0, 1, 1, 0], [0, 1, 0, 1, 1]]).astype(np.uint8)
+    chains = Chains(A)
+    assert chains.start.tolist() == [0, 3, 4, 5]
+    assert chains.codes.tolist() == [[0, 1, 2, 3, 2], A[:, 3].tolist(), A[:, 4].tolist()]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_histograms_over_chains_equal_enumeration(seed):
+    rng = np.random.default_rng(seed)
+    for _ in range(20):
+        M = int(rng.integers(2, 40))
+        features = rng.normal(size=(M, int(rng.integers(1, 4)))).round(1)
+        A = np.hstack([x[:, None] > np.sort(rng.normal(size=int(rng.integers(1, 5)))) for x in features.T])
+        A = np.hstack([A, rng.integers(0, 2, (M, 1))]).astype(np.uint8)
+        y, w = rng.choice([-1, 1], M), rng.random(M)
+        K, cost = int(rng.integers(1, 3)), np.cumsum(rng.random(3)) * rng.choice([0.0, 0.1])
+        truth = enumerate_values(A, y, w, None, K, cost[: K + 1])
+        data = Attributes(A, y)
+        got = price(data, w, max_order=K, order_cost=cost[: K + 1], n_columns=5)
+        assert got.bound == pytest.approx(max(truth.values()), abs=1e-9)
+        assert got.values[0] == pytest.approx(max(truth.values()), abs=1e-9)
+        for monomial, value in zip(got.monomials, got.values):
+            assert truth[monomial.literals, monomial.sign] == pytest.approx(value, abs=1e-9)
+        sums = data.chains.sums_of_pairs(rng.random(data.n_points))
+        assert sums.shape == (A.shape[1],) * 2
+        net = rng.normal(size=data.n_points)
+        points = A[data.representative].astype(float)
+        np.testing.assert_allclose(data.chains.sums_of_pairs(net), (points * net[:, None]).T @ points, atol=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_quick_search_finds_true_values_and_proves_nothing(seed):
+    rng = np.random.default_rng(seed)
+    A = rng.integers(0, 2, (60, 6))
+    y = np.where((A[:, 0] & A[:, 1] & A[:, 2]) ^ (rng.random(60) < 0.05), 1, -1)
+    w = rng.random(60)
+    truth = enumerate_values(A, y, w, None, 4, np.zeros(5))
+    found = price_greedily(Attributes(A, y), w, 4, None, 10, -np.inf, signs=(1,))
+    assert found.bound == np.inf
+    assert found.monomials[0].order > 2
+    for monomial, value in zip(found.monomials, found.values):
+        assert truth[monomial.literals, monomial.sign] == pytest.approx(value, abs=1e-9)
+    pairs_only = max(v for (l, s), v in truth.items() if len(l) <= 2 and s == 1)
+    assert found.values[0] >= pairs_only - 1e-9

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..observations import Observations
-from .search import Attributes, Monomial, Pairs, price
+from .search import Attributes, Monomial, Pairs, price, price_greedily
 
 
 class Column(NamedTuple):
@@ -50,9 +50,13 @@ class Oracle(Protocol):
         """The columns a program starts from: the two constant classifiers."""
 
     def offer(
-        self, weight: NDArray, pairs: Pairs | None, threshold: float, n_columns: int, time_limit: float = math.inf
-    ) -> Offer:
-        """Columns of value above ``threshold``; with exact oracles, the best ones."""
+        self, weight: NDArray, pairs: Pairs | None, threshold: float, n_columns: int, time_limit: float = math.inf,
+        proof: bool = True,
+    ) -> Offer:  # fmt: skip
+        """Columns of value above ``threshold``; with exact oracles, the best ones.
+
+        Without ``proof`` what a quick search finds will do; if that proves nothing, the bound is inf.
+        """
 
 
 def separates(h: NDArray, y: NDArray, pairs: Pairs) -> NDArray[np.bool_]:
@@ -88,9 +92,13 @@ class MonomialOracle:
         return [self.column(Monomial((), 1)), self.column(Monomial((), -1))]
 
     def offer(
-        self, weight: NDArray, pairs: Pairs | None, threshold: float, n_columns: int, time_limit: float = math.inf
-    ) -> Offer:
+        self, weight: NDArray, pairs: Pairs | None, threshold: float, n_columns: int, time_limit: float = math.inf,
+        proof: bool = True,
+    ) -> Offer:  # fmt: skip
         """See :class:`Oracle`; exact, by :func:`.search.price`."""
+        if not proof and pairs is None and self.max_order > 2:
+            quick = price_greedily(self.attributes, weight, self.max_order, self.order_cost, n_columns, threshold)
+            return Offer([self.column(m) for m in quick.monomials], quick.values, quick.bound, quick.n_nodes)
         found = price(
             self.attributes, weight, pairs, max_order=self.max_order, order_cost=self.order_cost,
             n_columns=n_columns, threshold=threshold, time_limit=time_limit,
@@ -125,8 +133,9 @@ class MatrixOracle:
         return Column(int(u), self.H[:, u].astype(np.float64), float(np.asarray(self.costs)[u]))
 
     def offer(
-        self, weight: NDArray, pairs: Pairs | None, threshold: float, n_columns: int, time_limit: float = math.inf
-    ) -> Offer:
+        self, weight: NDArray, pairs: Pairs | None, threshold: float, n_columns: int, time_limit: float = math.inf,
+        proof: bool = True,
+    ) -> Offer:  # fmt: skip
         """See :class:`Oracle`; exact, by enumeration."""
         value = (weight * self.data.y) @ self.H - np.asarray(self.costs)
         if pairs is not None and pairs.value.size:
@@ -156,8 +165,9 @@ class LearnerOracle:
         return [Column(("constant", 1), ones, self.cost), Column(("constant", -1), -ones, self.cost)]
 
     def offer(
-        self, weight: NDArray, pairs: Pairs | None, threshold: float, n_columns: int, time_limit: float = math.inf
-    ) -> Offer:
+        self, weight: NDArray, pairs: Pairs | None, threshold: float, n_columns: int, time_limit: float = math.inf,
+        proof: bool = True,
+    ) -> Offer:  # fmt: skip
         """See :class:`Oracle`; one fit, no bound."""
         y, total = self.data.y, weight.copy()
         if pairs is not None:

@@ -12,9 +12,12 @@ same pairs, once with w and once without, pays for it once.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
+
+from .chains import Chains
 
 Array = NDArray[np.float64]
 
@@ -29,42 +32,49 @@ class PairEnds:
 
 
 class PairwiseSums:
-    """Sums over points and pairs for conjunctions of up to ``order`` (1 or 2) literals.
+    """Sums over points and pairs of points for conjunctions of up to ``order`` (1 or 2) literals.
 
-    ``points`` holds the distinct rows (n_points, N) as floats; literal l < N is attribute l, l + N its negation. Sums
-    are vectors over the 2N literals for order 1 and symmetric matrices (2N, 2N) for order 2.
+    ``points`` holds the distinct rows (n_points, N); literal l < N is attribute l, l + N its negation. Sums are vectors
+    over the 2N literals for order 1 and symmetric matrices (2N, 2N) for order 2.
     """
 
-    def __init__(self, points: Array, order: int) -> None:
-        self.points, self.order = points, order
+    def __init__(self, points: NDArray, chains: Chains) -> None:
+        self.rows, self.chains = points, chains
 
-    def over_points(self, value: NDArray) -> Array:
+    @cached_property
+    def points(self) -> Array:
+        """The rows as floats, for products."""
+        return self.rows.astype(np.float64)
+
+    def over_points(self, value: NDArray, order: int) -> Array:
         """Values of the points that satisfy each conjunction."""
-        single, total = value @ self.points, float(value.sum())
-        if self.order == 1:
+        total = float(value.sum())
+        if order == 1:
+            single = value @ self.points
             return np.r_[single, total - single]
-        both = (self.points * value[:, None]).T @ self.points
+        both = self.chains.sums_of_pairs(value) if self.chains.pays else (self.points * value[:, None]).T @ self.points
+        single = np.diag(both)
         mixed = single[:, None] - both
         return np.block([[both, mixed], [mixed.T, total - single - mixed]])
 
-    def over_pairs(self, ends: PairEnds) -> Array:
+    def over_pairs(self, ends: PairEnds, order: int) -> Array:
         """Values of the pairs both of whose ends satisfy each conjunction."""
         first, second = self.points[ends.positive], self.points[ends.negative]
         literals = np.hstack([first * second, (1.0 - first) * (1.0 - second)])
-        if self.order == 1:
+        if order == 1:
             return ends.value @ literals
         return (literals * ends.value[:, None]).T @ literals
 
-    def rewards(self, ends: PairEnds | None, symmetric: bool) -> dict[int, Array | float]:
+    def rewards(self, ends: PairEnds | None, symmetric: bool, order: int) -> dict[int, Array | float]:
         """What the pairs add to the values of each sign."""
         if ends is None or not ends.value.size:
             return {1: 0.0, -1: 0.0}
-        lost = self.over_pairs(ends)
-        m = self.points.shape[0]
+        lost = self.over_pairs(ends, order)
+        m = len(self.rows)
         gained = [
             np.bincount(end, ends.value, minlength=m).astype(np.float64) for end in (ends.positive, ends.negative)
         ]
-        out: dict[int, Array | float] = {1: self.over_points(gained[0]) - lost, -1: 0.0}
+        out: dict[int, Array | float] = {1: self.over_points(gained[0], order) - lost, -1: 0.0}
         if symmetric:
-            out[-1] = self.over_points(gained[1]) - lost
+            out[-1] = self.over_points(gained[1], order) - lost
         return out

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -13,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from . import incumbents_jit as incumbents
 from . import search_jit as kernel
+from .chains import Chains
 from .pairwise import PairEnds, PairwiseSums
 
 #: Values closer than this, relative to the total weight, count as equal.
@@ -24,8 +27,11 @@ _FIRST_WORK = 1e8
 _LARGEST_TABLE = 4096
 _CHUNK_SECONDS = 0.05
 _BLOCK = 2048
-#: Products of rows and pairs of literals up to which all monomials of order 2 are valued outright.
-_ALL_PAIRS_WORK = 1e9
+#: Products of rows and pairs of literals up to which all monomials of order 2 are valued outright, and the same in
+#: steps of the histograms over chains: some seconds.
+_ALL_PAIRS_WORK, _CHAINS_WORK = 1e9, 4e9
+#: Conjunctions that the quick search lengthens.
+_BEAM = 40
 _NO_TABLES = (np.empty((0, 0)), np.empty((0, 0)))
 
 
@@ -82,25 +88,46 @@ class Attributes:
     """A 0/1 matrix with labels, prepared once for many pricing calls."""
 
     def __init__(self, A: ArrayLike, y: ArrayLike) -> None:
-        A = np.asarray(A)
+        A = np.asarray(A, dtype=np.uint8)
         self.y = np.where(np.asarray(y) > 0, 1, -1)
-        self.literals = np.ascontiguousarray(np.hstack([A, 1 - A]).astype(np.uint8))
         self.n_attributes = A.shape[1]
-        _, self.point = np.unique(A, axis=0, return_inverse=True)
+        self.A = A
+        # packed rows have the same order as the rows themselves
+        _, self.representative, self.point = np.unique(
+            np.packbits(A, axis=1), axis=0, return_index=True, return_inverse=True
+        )
         self.point = self.point.ravel()
-        self.n_points = int(self.point.max()) + 1 if self.point.size else 0
-        self.representative = np.zeros(self.n_points, dtype=np.intp)
-        self.representative[self.point] = np.arange(self.point.size)
-        points = self.literals[self.representative].astype(np.float32)
-        both = points.T @ points
-        count = np.diag(both)
-        self.opposite = np.eye(2 * self.n_attributes, k=self.n_attributes, dtype=np.uint8)
-        self.opposite |= self.opposite.T
-        implied = (both == count) | (both == count[:, None])
-        self.redundant = np.ascontiguousarray(self.opposite | implied)
-        self._points = points[:, : self.n_attributes].astype(np.float64)
+        self.n_points = self.representative.size
+        self.chains = Chains(A[self.representative])
+        self.sums = PairwiseSums(A[self.representative], self.chains)
         self._kept: tuple[Pairs | None, int, dict[int, NDArray | float]] = (None, -1, {1: 0.0, -1: 0.0})
         self._admitted: dict[bool, tuple[NDArray, NDArray]] = {}
+
+    @cached_property
+    def literals(self) -> NDArray[np.uint8]:
+        """The attributes and their negations, (M, 2N)."""
+        return np.ascontiguousarray(np.hstack([self.A, 1 - self.A]))
+
+    @cached_property
+    def opposite(self) -> NDArray[np.uint8]:
+        """Which literals are each other's negations."""
+        opposite = np.eye(2 * self.n_attributes, k=self.n_attributes, dtype=np.uint8)
+        return opposite | opposite.T
+
+    @cached_property
+    def redundant(self) -> NDArray[np.uint8]:
+        """Pairs of literals whose conjunction is one of them, or impossible by definition."""
+        both = self.sums.over_points(np.ones(self.n_points), 2)
+        count = np.diag(both)
+        implied = (both == count) | (both == count[:, None])
+        return np.ascontiguousarray(self.opposite | implied)
+
+    def labelled(self, value: NDArray) -> Attributes:
+        """The same observations with the signs of ``value`` for labels."""
+        _ = self.redundant  # computed once for all of them
+        other = copy.copy(self)
+        other.y = np.where(value >= 0, 1, -1)
+        return other
 
     def apart(self, pairs: Pairs) -> PairEnds:
         """The pairs of different points; a pair of equal points cancels its own reward."""
@@ -108,12 +135,12 @@ class Attributes:
         apart = first != second
         return PairEnds(first[apart], second[apart], pairs.value[apart])
 
-    def rewards(self, pairs: Pairs | None, sums: PairwiseSums) -> dict[int, NDArray | float]:
+    def rewards(self, pairs: Pairs | None, order: int) -> dict[int, NDArray | float]:
         """What the pairs add to all values; kept until other pairs come, since programs price twice with the same."""
         if pairs is None:
             return {1: 0.0, -1: 0.0}
-        if self._kept[0] is not pairs or self._kept[1] != sums.order:
-            self._kept = pairs, sums.order, sums.rewards(self.apart(pairs), pairs.symmetric)
+        if self._kept[0] is not pairs or self._kept[1] != order:
+            self._kept = pairs, order, self.sums.rewards(self.apart(pairs), pairs.symmetric, order)
         return self._kept[2]
 
     def admitted(self, shortest: bool) -> tuple[NDArray, NDArray]:
@@ -199,8 +226,12 @@ def price(
     closes = order == data.n_attributes and n_proved == 1 and not np.ptp(costs)
     shortest = n_proved == 1 and not closes and bool((np.diff(costs) >= 0).all())
     tables: tuple[NDArray, NDArray] | None = None
-    if order <= 2 and not closes and max_nodes is None and _work(data, pairs, order) <= _ALL_PAIRS_WORK:
-        return _value_all(data, weight, pairs, costs, signs, shortest, threshold, n_columns)
+    if order <= 2 and not closes and max_nodes is None:
+        has_pairs = pairs is not None and pairs.value.size > 0
+        if shortest and not has_pairs and data.chains.work(order) <= _CHAINS_WORK:
+            return _best_of_chains(data, weight, costs, signs, threshold, n_columns)
+        if _work(data, pairs, order) <= _ALL_PAIRS_WORK:
+            return _value_all(data, weight, pairs, costs, signs, shortest, threshold, n_columns)
     for sign in signs:
         literals, value, n_gain = data.rows(sign, weight, pairs)
         conflict = data.redundant if shortest else data.opposite
@@ -235,17 +266,16 @@ def _value_all(
 ) -> Priced:
     """Value every monomial of order at most 2; of equal values within a sign the first, which is the shortest."""
     K = costs.size - 1
-    sums = PairwiseSums(data._points, max(K, 1))
     net = np.bincount(data.point, data.y * weight, minlength=data.n_points).astype(np.float64)
-    of_points = sums.over_points(net) if net.any() else 0.0
-    rewards = data.rewards(pairs, sums)
+    of_points = data.sums.over_points(net, max(K, 1)) if net.any() else 0.0
+    rewards = data.rewards(pairs, max(K, 1))
     first, second = data.admitted(shortest) if K == 2 else (np.empty(0, np.intp),) * 2
     scale = float(np.abs(net).sum()) + (0.0 if pairs is None else float(pairs.value.sum()))
     tolerance = RELATIVE_TOLERANCE * max(scale, np.finfo(float).tiny)
     found: list[tuple[float, Monomial]] = []
     for sign in signs:
-        table = np.zeros((2 * data.n_attributes,) * sums.order) + sign * of_points + rewards[sign]
-        single = table if sums.order == 1 else np.diag(table)
+        table = np.zeros((2 * data.n_attributes,) * max(K, 1)) + sign * of_points + rewards[sign]
+        single = table if K <= 1 else np.diag(table)
         # a literal and its negation do not cover a pair of points that differ in it: the empty conjunction does
         whole = sign * float(net.sum())
         values = [np.array([whole]), single, table[first, second] if K == 2 else single][: K + 1]
@@ -257,6 +287,65 @@ def _value_all(
             pair = k - 1 - single.size
             conjunction = () if k == 0 else (k - 1,) if pair < 0 else (int(first[pair]), int(second[pair]))
             found.append((float(worth[k]), Monomial(conjunction, sign)))
+    found = sorted(found, key=lambda item: (-item[0], item[1].order, item[1]))[:n_columns]
+    bound = max(threshold, found[0][0]) if found else threshold
+    return Priced(tuple(m for _, m in found), np.array([f for f, _ in found]), bound, len(signs), True)
+
+
+def price_greedily(
+    data: Attributes,
+    weight: NDArray,
+    max_order: int,
+    order_cost: Sequence[float] | None,
+    n_columns: int,
+    threshold: float,
+    signs: Sequence[int] = (1, -1),
+) -> Priced:
+    """Find good monomials of any order quickly and without a proof (the bound is inf unless two literals are enough).
+
+    The best conjunctions of two literals are lengthened, each by the literal that helps it most, as often as allowed.
+    """
+    order = min(max_order, data.n_attributes)
+    costs = np.zeros(order + 1) if order_cost is None else np.asarray(order_cost, dtype=np.float64)[: order + 1]
+    short = _best_of_chains(data, weight, costs[:3], signs, -math.inf, _BEAM)
+    points = data.A[data.representative]
+    net = np.bincount(data.point, data.y * weight, minlength=data.n_points).astype(np.float64)
+    found = dict(zip(short.monomials, short.values.tolist()))
+    for monomial in short.monomials if order > 2 else ():
+        while monomial.order < order:
+            value, which = data.chains.best(net * monomial.covers(points), None, monomial.sign)
+            literal = int(which[np.argmax(value), 0])
+            if literal in monomial.literals:
+                break
+            monomial = Monomial(tuple(sorted((*monomial.literals, literal))), monomial.sign)
+            found[monomial] = float(value.max()) - costs[monomial.order]
+    best = sorted(found.items(), key=lambda item: (-item[1], item[0].order, item[0]))[:n_columns]
+    best = [item for item in best if item[1] > threshold]
+    return Priced(tuple(m for m, _ in best), np.array([v for _, v in best]), math.inf, len(found), False)
+
+
+def _best_of_chains(
+    data: Attributes, weight: NDArray, costs: NDArray, signs: Sequence[int], threshold: float, n_columns: int
+) -> Priced:
+    """Value every monomial of order at most 2 without pair rewards; offer the best of different (pairs of) chains.
+
+    Rules about different features serve a program better than the best cut point with its neighbours.
+    """
+    net = np.bincount(data.point, data.y * weight, minlength=data.n_points).astype(np.float64)
+    tolerance = RELATIVE_TOLERANCE * max(float(np.abs(net).sum()), np.finfo(float).tiny)
+    found: list[tuple[float, Monomial]] = []
+    for sign in signs:
+        worth, literals = [np.array([sign * float(net.sum()) - costs[0]])], [np.full((1, 2), -1, np.int32)]
+        for order in range(1, costs.size):
+            value, which = data.chains.best(net, data.redundant if order == 2 else None, sign)
+            worth.append(value - costs[order])
+            literals.append(which)
+        values, conjunctions = np.concatenate(worth), np.vstack(literals)
+        better = np.flatnonzero(values > threshold + tolerance)
+        better = better[np.argsort(-values[better], kind="stable")]
+        apart = better[np.diff(values[better], prepend=np.inf) < -tolerance][:n_columns]
+        for k in apart.tolist():
+            found.append((float(values[k]), Monomial(tuple(sorted(int(l) for l in conjunctions[k] if l >= 0)), sign)))
     found = sorted(found, key=lambda item: (-item[0], item[1].order, item[1]))[:n_columns]
     bound = max(threshold, found[0][0]) if found else threshold
     return Priced(tuple(m for _, m in found), np.array([f for f, _ in found]), bound, len(signs), True)
