@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from .app.label_prices import certify_labels
     from .app.persist import load, save
     from .estimators.rules import L0BoostClassifier, LPBoostClassifier, SlipperClassifier
+    from .estimators.tuning.classifier import TunedClassifier
     from .proofs.write import check, prove
     from .rules.binarize import LogicalBinarizer
     from .rules.rules import best_monomial
@@ -32,6 +33,7 @@ _LAZY = {
     "LPBoostClassifier": "estimators.rules",
     "LogicalBinarizer": "rules.binarize",
     "SlipperClassifier": "estimators.rules",
+    "TunedClassifier": "estimators.tuning.classifier",
     "best_monomial": "rules.rules",
     "certify_labels": "app.label_prices",
     "check": "proofs.write",
@@ -69,6 +71,7 @@ __all__ = [
     "TruncatedHinge",
     "TruncatedHingeClassifier",
     "TruncatedReject",
+    "TunedClassifier",
     "Verification",
     "__version__",
     "best_monomial",

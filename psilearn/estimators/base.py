@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 import warnings
 from dataclasses import dataclass, replace
@@ -178,8 +179,7 @@ class MarginEstimator(Certified, ClassifierMixin, BaseEstimator):
 
         The clock is that of the whole fit; ``low_rank`` are landmarks of an earlier one, kept if they fit these data.
         """
-        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], order="C")
-        self.classes_ = classes_of(y)
+        X, y = self._validated(X, y)
         is_precomputed = isinstance(self.kernel, str) and self.kernel == "precomputed"
         if is_precomputed and X.shape[0] != X.shape[1]:
             raise ValueError(f"A precomputed kernel must be square, got X of shape {X.shape}.")
@@ -200,7 +200,7 @@ class MarginEstimator(Certified, ClassifierMixin, BaseEstimator):
             return LinearSpace(sample.X)
         if self.penalty != "l2":
             raise ValueError(f"Kernel machines take penalty='l2' only, got penalty={self.penalty!r}.")
-        self.kernel_ = self._resolve_kernel(sample)
+        self.kernel_ = self._kernel_on(sample.X, sample.sample_weight)
         n, asked = sample.y.size, self.n_components
         rank = automatic_rank(n) if isinstance(asked, str) else asked
         if rank is None:
@@ -209,6 +209,12 @@ class MarginEstimator(Certified, ClassifierMixin, BaseEstimator):
             low_rank = LowRank.of(self.kernel_, sample.X, int(rank), sample.weights, self._seed)
         self.low_rank_ = low_rank
         return low_rank.space(sample.X)
+
+    def _validated(self, X: Any, y: Any) -> tuple[Any, NDArray]:
+        """Check the samples, and learn the classes."""
+        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], order="C")
+        self.classes_ = classes_of(y)
+        return X, y
 
     def _penalty(self, problem: Problem, clock: Clock) -> Penalty:
         if self.penalty == "l2":
@@ -305,10 +311,39 @@ class MarginEstimator(Certified, ClassifierMixin, BaseEstimator):
     def _is_linear(self) -> bool:
         return isinstance(self.kernel, str) and self.kernel == "linear"
 
-    def _resolve_kernel(self, sample: Sample) -> Kernel:
+    def _kernel_on(self, X: Any, weights: NDArray[np.float64] | None) -> Kernel:
         """The kernel with the number behind ``gamma``."""
-        gamma = 1.0 if self.kernel == "precomputed" else scale_of(self.gamma, sample.X, sample.sample_weight)
+        gamma = 1.0 if self.kernel == "precomputed" else scale_of(self.gamma, X, weights)
         return Kernel(self.kernel, gamma, self.degree, self.coef0)
+
+    # -- cross-validation ---------------------------------------------------------------------------------------------
+
+    @property
+    def _follows_path(self) -> bool:
+        """Whether fits at several values of C are one path, and nothing but the solution differs."""
+        return True
+
+    def _scores_of(self, X: Any, sample: Sample, W: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the scores (n, functions) of samples under coefficients of a problem made of ``sample``."""
+        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
+        if self._is_linear:
+            return LinearSpace(X).scores(W, b)
+        if self.low_rank_ is not None:
+            return self.low_rank_.space(X).scores(W, b)
+        if self.kernel == "precomputed":
+            return np.asarray(X[:, np.flatnonzero(sample.position >= 0)] @ W.T) + b
+        used = np.flatnonzero(W.any(axis=0))
+        return self.kernel_.scores(X, sample.X[used], W[:, used], b)
+
+    def _with_decisions(self, F: NDArray[np.float64]) -> Self:
+        """Return a classifier that answers as if its decision values were ``F``, whatever samples it is shown."""
+
+        def decision_function(X: Any) -> NDArray[np.float64]:
+            return F
+
+        model = copy.copy(self)
+        model.__dict__["decision_function"] = decision_function
+        return model
 
     # -- prediction ---------------------------------------------------------------------------------------------------
 

@@ -111,6 +111,10 @@ class PsiClassifier(MarginEstimator):
     def _settings(self) -> tuple[SolverSettings, ...]:
         return (settings("dca", n_starts=int(self.n_starts)),)
 
+    @property
+    def _follows_path(self) -> bool:
+        return self.restrict is None
+
     def _solve(self, problem: Problem, options: Options) -> Result:
         if self.restrict is None:
             return super()._solve(problem, options)

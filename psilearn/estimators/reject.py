@@ -130,6 +130,15 @@ class RejectClassifier(MarginEstimator):
     def _fit_share(self) -> float:
         return FIT_SHARE if isinstance(self.threshold, str) else 1.0
 
+    @property
+    def _follows_path(self) -> bool:
+        return not isinstance(self.threshold, str)
+
+    def _with_decisions(self, F: NDArray[np.float64]) -> Self:
+        model = super()._with_decisions(F)
+        model.threshold_ = float(self.threshold)
+        return model
+
     def _threshold_by_cost(self, X: Any, y: Any, sample_weight: Any, clock: Clock) -> float:
         y = np.asarray(y)
         X = X if hasattr(X, "shape") else np.asarray(X)

@@ -1,0 +1,1 @@
+"""Choosing parameters by cross-validation: the grids, the folds, and the classifier that does it."""
