@@ -118,6 +118,8 @@ def main(arguments: list[str] | None = None) -> int:
     session = Session()
     load(asked, session)
     print("name, ours, theirs (CPU seconds unless said), ratio ours / theirs")
+    if asked.quick:
+        print("The short form uses less data than most goals are meant for: read them as a trend.")
     with threadpool_limits(1):
         measure(asked, session)
     if asked.against:

@@ -14,10 +14,10 @@ from .experiment import Experiment, Published
 from .summary import Cell, Difference, Summary
 
 LIMIT = 3.0
-"""A figure parts from the published one when it lies more than this many standard errors away."""
+"""A figure differs from the published one when it lies more than this many standard errors away."""
 
 EXCEPTIONS = 0.1
-"""Up to this share of parting figures a table still counts as reproduced, with exceptions."""
+"""Up to this share of differing figures a table still counts as reproduced, with exceptions."""
 
 BLIND = 0.5
 """A run shorter than the paper's has no verdict when half of the figures could differ by more than this unseen."""
@@ -38,7 +38,7 @@ class Row:
     """One figure of a table, published and ours.
 
     ``z`` is the difference in standard errors of both sides together, None where it cannot be judged; ``unseen`` is
-    the difference at which the figure would part.
+    the difference at which the figure would count as differing.
     """
 
     settings: dict[str, Any]
@@ -51,7 +51,7 @@ class Row:
     n: int
 
     @property
-    def parts(self) -> bool:
+    def differs(self) -> bool:
         """Whether ours lies more than `LIMIT` standard errors from the published figure."""
         return self.z is not None and abs(self.z) > LIMIT
 
@@ -143,7 +143,7 @@ def judge(difference: Difference) -> str:
 
 
 def verdict(experiment: Experiment, summary: Summary, rows: list[Row]) -> list[str]:
-    """Return the verdict in sentences: the judgement, its power, the reasons where figures part, the claims."""
+    """Return the verdict in sentences: the judgement, its power, the reasons where figures differ, the claims."""
     sentences = [_headline(experiment, summary, rows)]
     missing = sum(row.ours is None for row in rows)
     if missing and len(rows) > missing:
@@ -162,11 +162,11 @@ def verdict(experiment: Experiment, summary: Summary, rows: list[Row]) -> list[s
 
 
 def reasons(experiment: Experiment, rows: list[Row]) -> list[str]:
-    """Return the known reasons that apply to a figure which parts."""
+    """Return the known reasons that apply to a figure that differs."""
     return [
         reason.text
         for reason in experiment.reasons
-        if any(row.parts and reason.applies(row.settings, row.measure) for row in rows)
+        if any(row.differs and reason.applies(row.settings, row.measure) for row in rows)
     ]
 
 
@@ -177,11 +177,20 @@ def blind_spot(rows: list[Row]) -> float | None:
 
 
 def level(judged: list[Row]) -> str:
-    """Return how many of the judged figures part, as a word."""
-    parting = sum(row.parts for row in judged)
-    if not parting:
+    """Return how many of the judged figures differ, as a word."""
+    differing = sum(row.differs for row in judged)
+    if not differing:
         return "Reproduces"
-    return "Reproduces with exceptions" if parting <= EXCEPTIONS * len(judged) else "Does not reproduce"
+    if differing <= EXCEPTIONS * len(judged):
+        return "Reproduces with exceptions"
+    errors = [row for row in judged if is_test_error(row.measure)]
+    agrees = bool(errors) and not any(row.differs for row in errors)
+    return "Test errors reproduce" if agrees else "Does not reproduce"
+
+
+def is_test_error(measure: str) -> bool:
+    """Whether a measure is an error (or accuracy) on new data, which is what the papers are about."""
+    return measure.startswith("C=") or bool({"testing", "accuracy", "total", "error", "errors"} & set(measure.split()))
 
 
 def _headline(experiment: Experiment, summary: Summary, rows: list[Row]) -> str:
@@ -194,30 +203,30 @@ def _headline(experiment: Experiment, summary: Summary, rows: list[Row]) -> str:
         return "No verdict: none of the printed figures could be computed."
     if not judged:
         return "No verdict: one replication, as shown here, has no standard error."
-    parting = [row for row in judged if row.parts]
+    differing = [row for row in judged if row.differs]
     total = len(judged)
     unseen = blind_spot(rows)
     is_short = summary.replications < experiment.replications
-    if is_short and len(parting) <= EXCEPTIONS * total and unseen is not None and unseen > BLIND:
+    if is_short and len(differing) <= EXCEPTIONS * total and unseen is not None and unseen > BLIND:
         return f"No verdict: too few replications, half of the figures could differ by {unseen:.0%} unseen."
-    if not parting:
+    if not differing:
         if experiment.deterministic:
             return f"Reproduces: all {total} figures equal the published ones."
         some = f" computed, of {len(rows)} printed," if any(row.ours is None for row in rows) else ""
         return f"Reproduces: all {total} figures{some} lie within {LIMIT:g} standard errors of the published ones."
-    worst = max(parting, key=lambda row: abs(row.z or 0.0))
+    worst = max(differing, key=lambda row: abs(row.z or 0.0))
     cell = f"{describe(worst.settings)} {worst.measure}".strip()
     far = f"the farthest is {cell}: {worst.published:g} published, {worst.ours:.4g} ours"
-    return f"{level(judged)}: {len(parting)} of {total} figures part ({by_measure(judged)}); {far}."
+    return f"{level(judged)}: {len(differing)} of {total} figures differ ({by_measure(judged)}); {far}."
 
 
 def by_measure(judged: list[Row]) -> str:
-    """Say how many figures of which measures part, so that a parting side measure does not hide agreeing errors."""
+    """Say how many figures of which measures differ, so that a differing side measure does not hide agreeing errors."""
     measures = dict.fromkeys(row.measure for row in judged)
     of = {measure: [row for row in judged if row.measure == measure] for measure in measures}
-    parting = {measure: sum(row.parts for row in some) for measure, some in of.items()}
-    said = ", ".join(f"{measure} {n} of {len(of[measure])}" for measure, n in parting.items() if n)
-    agreeing = [measure for measure, n in parting.items() if not n]
+    differing = {measure: sum(row.differs for row in some) for measure, some in of.items()}
+    said = ", ".join(f"{measure} {n} of {len(of[measure])}" for measure, n in differing.items() if n)
+    agreeing = [measure for measure, n in differing.items() if not n]
     if len(agreeing) > FEW_MEASURES:
         return f"{said}; all of {len(agreeing)} other measures agree"
     return f"{said}; all of {', '.join(agreeing)} agree" if agreeing else said

@@ -70,7 +70,7 @@ class Ratio:
 
 @dataclass(frozen=True)
 class Reason:
-    """Why figures may part; shown only when a figure it applies to does part."""
+    """Why figures may differ; shown only when a figure it applies to does."""
 
     text: str
     applies: Callable[[Settings, str], bool] = lambda settings, measure: True

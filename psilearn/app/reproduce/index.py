@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from .compare import LIMIT, Row, blind_spot, by_measure, compare, judge, reasons, verdict
+from .compare import LIMIT, Row, blind_spot, by_measure, compare, is_test_error, judge, reasons, verdict
 from .experiment import Experiment
-from .page import Block, Heading, Link, Table, Text
-from .report import duration, page_name, summary_path, write, write_page
+from .page import cell, table, write
+from .report import duration, page_name, summary_path, write_page
 from .summary import Summary
 
 NOT_COMPUTED = "Not computed yet."
@@ -19,6 +19,7 @@ NOT_COMPUTED = "Not computed yet."
 _WORDS = {
     "Reproduces:": "reproduce",
     "Reproduces with exceptions:": "reproduce with exceptions",
+    "Test errors reproduce:": "reproduce in their test errors, not in their other numbers",
     "Does not reproduce:": "do not reproduce",
     "Computed;": "have no printed number to compare with",
     "No verdict:": "cannot be judged",
@@ -47,29 +48,30 @@ class _Entry:
 
     @property
     def is_judged(self) -> bool:
-        return self.verdict.startswith(("Reproduces", "Does not reproduce"))
+        return self.verdict.startswith(("Reproduces", "Test errors reproduce", "Does not reproduce"))
 
     @property
     def short(self) -> str:
-        """The table's name, with the numbers of each measure that part."""
+        """The table's name, with the numbers of each measure that differ."""
         name = self.experiment.name.split("/")[1]
         judged = [row for row in self.rows if row.z is not None]
-        if not (self.is_judged and any(row.parts for row in judged)):
+        if not (self.is_judged and any(row.differs for row in judged)):
             return name
-        return f"{name} (numbers that part: {by_measure(judged)})"
+        return f"{name} (numbers that differ: {by_measure(judged)})"
 
     @property
-    def line(self) -> Sequence[str | Link]:
+    def line(self) -> Sequence[str]:
         experiment, summary = self.experiment, self.summary
         if summary is None:
-            return [experiment.name, experiment.title, NOT_COMPUTED, "", ""]
+            return [experiment.name, cell(experiment.title), NOT_COMPUTED, "", ""]
         said = [self.verdict, *(f"Why: {text}" for text in reasons(experiment, self.rows)[:1])]
         unseen = blind_spot(self.rows)
         if unseen is not None and not experiment.deterministic and self.is_judged:
             said.append(f"Differences below {unseen:.0%} would mostly go unseen.")
         done = f"{summary.replications} of {experiment.replications}"
         full = "" if summary.seconds_full is None else duration(summary.seconds_full)
-        return [Link(experiment.name, page_name(experiment.name)), experiment.title, " ".join(said), done, full]
+        name = f"[{experiment.name}]({page_name(experiment.name)}.md)"
+        return [name, cell(experiment.title), cell(" ".join(said)), done, full]
 
 
 def rebuild(experiments: Iterable[Experiment], folder: Path) -> None:
@@ -88,29 +90,38 @@ def write_index(experiments: Iterable[Experiment], folder: Path) -> None:
     papers = dict.fromkeys(entry.experiment.paper for entry in entries)
     of = {paper: [entry for entry in entries if entry.experiment.paper == paper] for paper in papers}
     short = [[f"{paper.authors}, {paper.title}, {paper.year}", in_short(of[paper])] for paper in papers]
-    blocks: list[Block] = [
-        Text(
-            "Every table and figure of the five papers, regenerated and set against the printed numbers. A number "
-            f"agrees when it lies within {LIMIT:g} standard errors (theirs and ours together) of the printed one; the "
-            "verdicts are computed from the stored results, and each page gives the reason where numbers part."
-        ),
-        Heading("In short"),
-        Table(["paper", "what came of it"], short),
-        Text(_tally([entry.verdict for entry in entries])),
+    blocks = [
+        "Every table and figure of the five papers, regenerated and set against the printed numbers. A number agrees "
+        f"when it lies within {LIMIT:g} standard errors (theirs and ours together) of the printed one. The verdicts "
+        "are computed from the stored results, and each page gives the reason where numbers differ.",
+        "## In short",
+        _errors_and_others([row for entry in entries if entry.is_judged for row in entry.rows]),
+        table(["paper", "what came of it"], short),
+        _tally([entry.verdict for entry in entries]),
     ]
     header = ["experiment", "what it is", "verdict", "replications", "cost of all"]
     for paper in papers:
-        blocks += [Heading(str(paper)), Table(header, [entry.line for entry in of[paper]])]
+        blocks += [f"## {paper}", table(header, [entry.line for entry in of[paper]])]
     blocks += [
-        Heading("How to run it"),
-        Text(
-            "`psilearn reproduce NAME` regenerates one page at the paper's replications, `psilearn reproduce --all` "
-            "everything, `--small` a short version of it; `--cluster ADDRESS` uses a dask cluster. Results are stored "
-            "as they come: interrupt it at any time and run it again to go on."
-        ),
-        Text(_cost(entries)),
+        "## How to run it",
+        "`psilearn reproduce NAME` regenerates one page at the paper's replications, `psilearn reproduce --all` "
+        "everything, `--small` a short version of it; `--cluster ADDRESS` uses a dask cluster. Results are stored as "
+        "they come: interrupt it at any time and run it again to go on.",
+        _cost(entries),
     ]
-    write(folder / "index", "Reproduction of the papers", blocks)
+    write(folder / "index", "Reproduction of the papers", filter(None, blocks))
+
+
+def _errors_and_others(rows: Sequence[Row]) -> str:
+    """Say how many printed test errors agree, and how many of the other numbers."""
+    judged = [row for row in rows if row.z is not None]
+    kinds = (("test errors and accuracies", True), ("other numbers (support vectors, coefficients, rules, ...)", False))
+    told = []
+    for what, is_error in kinds:
+        some = [row for row in judged if is_test_error(row.measure) == is_error]
+        if some:
+            told.append(f"{sum(not row.differs for row in some)} of the {len(some)} {what} agree with the printed ones")
+    return f"{'; '.join(told)}." if told else ""
 
 
 def _entry(experiment: Experiment, folder: Path) -> _Entry:
@@ -123,13 +134,13 @@ def in_short(entries: Sequence[_Entry]) -> str:
     if not any(entry.summary for entry in entries):
         return NOT_COMPUTED
     told = []
-    for start in ("Reproduces:", "Reproduces with exceptions:", "Does not reproduce:", "No verdict:"):
+    for start in [*list(_WORDS)[:4], "No verdict:"]:
         some = [entry for entry in entries if entry.verdict.startswith(start)]
         if some:
             told.append(f"{start} {', '.join(entry.short for entry in some)}.")
     judged = [row for entry in entries if entry.is_judged for row in entry.rows if row.z is not None]
     if judged:
-        agree = sum(not row.parts for row in judged)
+        agree = sum(not row.differs for row in judged)
         told.append(f"{agree} of the {len(judged)} numbers judged agree with the printed ones.")
     return " ".join(told) + _claims(entries)
 

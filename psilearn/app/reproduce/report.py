@@ -7,7 +7,8 @@ from pathlib import Path
 
 from .compare import Row, compare, describe, verdict
 from .experiment import Experiment
-from .page import Block, Heading, Image, Items, Table, Text, to_html, to_markdown
+from .page import cell as text_cell
+from .page import items, table, write
 from .summary import Cell, Summary
 
 
@@ -22,45 +23,30 @@ def summary_path(folder: Path, experiment: str) -> Path:
 
 
 def write_page(experiment: Experiment, summary: Summary, folder: Path) -> None:
-    """Write the page of one experiment as markdown, HTML and, where it draws, PNG."""
+    """Write the page of one experiment as markdown and, where it draws, PNG."""
     folder.mkdir(parents=True, exist_ok=True)
     name = page_name(experiment.name)
     rows = compare(experiment, summary)
-    blocks: list[Block] = [Text(f"{experiment.paper}.")]
-    if experiment.about:
-        blocks.append(Text(experiment.about))
-    blocks += [Heading("Verdict"), Items(verdict(experiment, summary, rows))]
+    blocks = [f"{experiment.paper}.", experiment.about, "## Verdict", items(verdict(experiment, summary, rows))]
     if experiment.draw is not None and summary.cells:
-        blocks.append(_draw(experiment, summary, folder / f"{name}.png"))
+        experiment.draw(summary).savefig(folder / f"{name}.png", dpi=100, metadata={"Software": None})
+        blocks.append(f"![{experiment.title}]({name}.png)")
     if rows:
-        blocks += [Heading("Published and ours"), _comparison(rows)]
-    others = _unpublished(summary, rows)
-    if others:
-        blocks += [Heading("Also measured"), _measured(others)]
+        blocks += ["## Published and ours", _comparison(rows)]
+    if others := _unpublished(summary, rows):
+        blocks += ["## Also measured", _measured(others)]
     if summary.failures:
         hidden = summary.n_failed - len(summary.failures)
-        blocks += [Heading("Failed tasks"), Items([*summary.failures, *([f"and {hidden} more"] if hidden else [])])]
-    blocks += [Heading("Cost"), Text(_cost(experiment, summary))]
-    write(folder / name, f"{experiment.name}: {experiment.title}", blocks)
+        blocks += ["## Failed tasks", items([*summary.failures, *([f"and {hidden} more"] if hidden else [])])]
+    blocks += ["## Cost", _cost(experiment, summary)]
+    write(folder / name, f"{experiment.name}: {experiment.title}", filter(None, blocks))
 
 
-def write(stem: Path, title: str, blocks: list[Block]) -> None:
-    """Write a page as markdown and as HTML."""
-    stem.with_suffix(".md").write_text(to_markdown(title, blocks), encoding="utf-8")
-    stem.with_suffix(".html").write_text(to_html(title, blocks), encoding="utf-8")
-
-
-def _draw(experiment: Experiment, summary: Summary, path: Path) -> Image:
-    assert experiment.draw is not None
-    experiment.draw(summary).savefig(path, dpi=100, metadata={"Software": None})
-    return Image(path, experiment.title)
-
-
-def _comparison(rows: list[Row]) -> Table:
+def _comparison(rows: list[Row]) -> str:
     lines = [
         [
-            describe(row.settings),
-            row.measure,
+            text_cell(describe(row.settings)),
+            text_cell(row.measure),
             _number(row.published, "not printed"),
             _number(row.ours, "not computed"),
             _number(row.se),
@@ -68,7 +54,7 @@ def _comparison(rows: list[Row]) -> Table:
         ]
         for row in rows
     ]
-    return Table(["setting", "measure", "published", "ours", "s.e.", "z"], lines)
+    return table(["setting", "measure", "published", "ours", "s.e.", "z"], lines)
 
 
 def _unpublished(summary: Summary, rows: list[Row]) -> list[Cell]:
@@ -81,15 +67,15 @@ def _unpublished(summary: Summary, rows: list[Row]) -> list[Cell]:
     ]
 
 
-def _measured(cells: list[Cell]) -> Table:
+def _measured(cells: list[Cell]) -> str:
     """One line per setting, one column per measure, the standard error in parentheses."""
     measures = list(dict.fromkeys(cell.measure for cell in cells))
     lines: dict[str, dict[str, str]] = {}
     for cell in cells:
         se = "" if cell.sd is None else f" ({_number(cell.sd / math.sqrt(cell.n))})"
         lines.setdefault(describe(cell.settings), {})[cell.measure] = _number(cell.mean, "undefined") + se
-    rows = [[setting, *(values.get(measure, "") for measure in measures)] for setting, values in lines.items()]
-    return Table(["setting", *measures], rows)
+    rows = [[text_cell(name), *(values.get(m, "") for m in measures)] for name, values in lines.items()]
+    return table(["setting", *map(text_cell, measures)], rows)
 
 
 def _cost(experiment: Experiment, summary: Summary) -> str:

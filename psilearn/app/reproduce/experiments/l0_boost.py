@@ -204,17 +204,15 @@ SWEEP_ABOUT = (
 )
 
 
-def _sweep(dataset: str) -> dict[str, Any]:
-    return {
-        "title": f"accuracy and number of rules along rho and nu: {dataset}",
-        "paper": PAPER,
-        "settings": SWEEP,
-        "replications": 10,
-        "small": 1,
-        "small_settings": SMALL_SWEEP,
-        "draw": _draw_sweep,
-        "about": SWEEP_ABOUT,
-    }
+def _sweep(dataset: str, number: int) -> Experiment:
+    def run(seed: int, *, method: str, K: int, value: float) -> dict[str, float]:
+        return cross_validate(seed, dataset, method, K, value)
+
+    run.__name__ = f"figure{number}"  # workers find the experiment by this name
+    title = f"accuracy and number of rules along rho and nu: {dataset}"
+    fields = {"settings": SWEEP, "replications": 10, "small": 1, "small_settings": SMALL_SWEEP}
+    return experiment(f"l0-boost/figure{number}", title=title, paper=PAPER, draw=_draw_sweep, about=SWEEP_ABOUT,
+                      **fields)(run)  # fmt: skip
 
 
 def _tradeoff(source: Experiment, dataset: str, number: int) -> Experiment:
@@ -222,36 +220,11 @@ def _tradeoff(source: Experiment, dataset: str, number: int) -> Experiment:
     return view(source, f"l0-boost/figure{number}", title=title, draw=_draw_tradeoff, about=SWEEP_ABOUT)
 
 
-@experiment("l0-boost/figure2", **_sweep("bcw"))
-def figure2(seed: int, *, method: str, K: int, value: float) -> dict[str, float]:
-    """One cross-validation on BCW."""
-    return cross_validate(seed, "bcw", method, K, value)
-
-
-@experiment("l0-boost/figure3", **_sweep("vote"))
-def figure3(seed: int, *, method: str, K: int, value: float) -> dict[str, float]:
-    """One cross-validation on VOTE."""
-    return cross_validate(seed, "vote", method, K, value)
-
-
-@experiment("l0-boost/figure4", **_sweep("clvheart"))
-def figure4(seed: int, *, method: str, K: int, value: float) -> dict[str, float]:
-    """One cross-validation on CLVHEART."""
-    return cross_validate(seed, "clvheart", method, K, value)
-
-
-@experiment("l0-boost/figure5", **_sweep("huheart"))
-def figure5(seed: int, *, method: str, K: int, value: float) -> dict[str, float]:
-    """One cross-validation on HUHEART."""
-    return cross_validate(seed, "huheart", method, K, value)
-
-
-@experiment("l0-boost/figure6", **_sweep("sonar"))
-def figure6(seed: int, *, method: str, K: int, value: float) -> dict[str, float]:
-    """One cross-validation on SONAR."""
-    return cross_validate(seed, "sonar", method, K, value)
-
-
+figure2 = _sweep("bcw", 2)
+figure3 = _sweep("vote", 3)
+figure4 = _sweep("clvheart", 4)
+figure5 = _sweep("huheart", 5)
+figure6 = _sweep("sonar", 6)
 figure7 = _tradeoff(figure2, "bcw", 7)
 figure8 = _tradeoff(figure3, "vote", 8)
 figure9 = _tradeoff(figure4, "clvheart", 9)

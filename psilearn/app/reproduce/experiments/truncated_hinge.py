@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ....datasets import make_folded_sectors, make_sectors
-from ..experiment import Ordering, Reason, Settings, experiment, grid
+from ..experiment import Experiment, Ordering, Published, Reason, Settings, experiment, grid
 from ..published.truncated_hinge import PAPER, PENALTIES, TABLE1, TABLE2, TABLE3
 from ..summary import Summary
 from . import _common as c
@@ -83,40 +83,22 @@ def orderings(settings: list[dict[str, Any]]) -> list[Ordering]:
     return [claim(setting) for setting in settings if setting["loss"] == "hinge"]
 
 
-@experiment(
-    "truncated-hinge/table1",
-    title="four sectors, 10% flipped labels: errors, support vectors and zero coefficients",
-    paper=PAPER,
-    settings=TABLE1_SETTINGS,
-    replications=50,
-    small=4,
-    published=TABLE1,
-    orderings=orderings(TABLE1_SETTINGS),
-    reasons=REASONS,
-    about=ABOUT,
+def _sectors(number: int, title: str, settings: list[dict[str, Any]], published: list[Published]) -> Experiment:
+    def run(seed: int, *, flip: float, k: int, d: int, loss: str, penalty: str) -> dict[str, float]:
+        data = c.samples(make_sectors, SIZES, seed, n_classes=k, n_features=d, flip=flip)
+        return tuned(loss, k, data, penalty=penalty)
+
+    run.__name__ = f"table{number}"  # workers find the experiment by this name
+    return experiment(
+        f"truncated-hinge/table{number}", title=title, paper=PAPER, settings=settings, replications=50, small=4,
+        published=published, orderings=orderings(settings), reasons=REASONS, about=ABOUT,
+    )(run)  # fmt: skip
+
+
+table1 = _sectors(
+    1, "four sectors, 10% flipped labels: errors, support vectors and zero coefficients", TABLE1_SETTINGS, TABLE1
 )
-def table1(seed: int, *, flip: float, k: int, d: int, loss: str, penalty: str) -> dict[str, float]:
-    """One loss and penalty on one sample."""
-    return tuned(loss, k, c.samples(make_sectors, SIZES, seed, n_classes=k, n_features=d, flip=flip), penalty=penalty)
-
-
-@experiment(
-    "truncated-hinge/table2",
-    title="three and four sectors, 20% flipped labels",
-    paper=PAPER,
-    settings=TABLE2_SETTINGS,
-    replications=50,
-    small=4,
-    published=TABLE2,
-    orderings=orderings(TABLE2_SETTINGS),
-    reasons=REASONS,
-    about=ABOUT,
-)
-def table2(seed: int, *, flip: float, k: int, d: int, loss: str, penalty: str) -> dict[str, float]:
-    """One loss and penalty on one sample."""
-    return tuned(loss, k, c.samples(make_sectors, SIZES, seed, n_classes=k, n_features=d, flip=flip), penalty=penalty)
-
-
+table2 = _sectors(2, "three and four sectors, 20% flipped labels", TABLE2_SETTINGS, TABLE2)
 TABLE3_SETTINGS = grid(flip=[0.1, 0.2], loss=LOSSES)
 
 
