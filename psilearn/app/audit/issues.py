@@ -1,0 +1,260 @@
+"""Which labels are wrong? Rows whose label is contradicted by fits made without them and without doubtful ones."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_array, column_or_1d
+from sklearn.utils.validation import check_consistent_length
+
+from ...core.extras import optional
+from . import machines
+from .noise import Array, Noise, fit_noise, log_odds, stretched
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True)
+class AuditSettings:
+    """Rounds of the audit and when it refuses to estimate a share.
+
+    Attributes
+    ----------
+    rounds : int
+        How often the fits are made; all but the first leave out the labels the ones before made doubtful.
+    least_skill : float
+        A model that removes less than this part of the error of guessing is near chance.
+    least_z : float
+        So is one whose gain over guessing is less than this many standard deviations.
+    """
+
+    rounds: int = 3
+    least_skill: float = 0.1
+    least_z: float = 2.5
+
+
+SETTINGS = AuditSettings()
+
+
+class Held(NamedTuple):
+    """Held-out scores (n, k), those before any label was left out, agreement with the labels, and the model in words."""
+
+    scores: Array
+    first: Array
+    agreement: Array
+    model: str
+
+
+def find_label_issues(
+    X: Any,
+    y: Any,
+    estimator: Any = None,
+    pred_probs: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
+    annotators: Any = None,
+    *,
+    known: ArrayLike | None = None,
+    cv: int = 5,
+    repeats: int = 2,
+    random_state: int = 0,
+    progress: Callable[[str, float], None] = lambda text, done: None,
+) -> pd.DataFrame:
+    """Rank the rows by the probability that their label is wrong, and estimate how many labels are.
+
+    Linear and Gaussian-kernel support vector machines, on the features and on their ranks, are fitted to the other
+    folds. Their held-out scores are read as probabilities by a model in which a share of the labels was changed,
+
+        P(label | x) = (1 - e) p + e (1 - p) / (k - 1),
+
+    whose held-out likelihood chooses among them. Labels that are more probably wrong than right are left out of the
+    training and the fits are repeated, so that wrong labels stop misleading them; rounds and divisions are averaged.
+
+    Parameters
+    ----------
+    X : array-like of shape (n, d)
+        Features; they are standardised here. With ``estimator``, whatever that takes.
+    y : array-like of shape (n,)
+        The labels in doubt.
+    estimator : classifier, optional
+        Fit this one to the folds instead; it needs ``decision_function`` or ``predict_proba``.
+    pred_probs : array-like of shape (n, k), optional
+        Held-out probabilities of the classes, in sorted order; nothing is fitted then.
+    groups : array-like of shape (n,), optional
+        Rows of a group (a patient, say) are held out together.
+    annotators : array-like of shape (n, m), optional
+        Further labels of the same rows, one column per annotator, missing where there is none.
+    known : array-like of bool, optional
+        Rows whose label has been confirmed: it counts as right.
+    cv : int
+        Folds.
+    repeats : int
+        How often the rows are divided anew.
+    random_state : int
+        Seed of the divisions.
+    progress : callable
+        Called with a text and the share done.
+
+    Returns
+    -------
+    DataFrame
+        One row per sample, most suspicious first: ``index``, ``given``, ``suggested`` (the most probable class),
+        ``score`` (probability that the label is wrong), ``margin`` (log odds of the label against the best other class;
+        negative if another class is suggested) and ``agreement`` (share of the held-out fits that agree with the label).
+
+        ``attrs`` holds ``share`` (of wrong labels; nan where the model is near chance), ``share_interval`` (90%),
+        ``noise_matrix`` (P(given | true), a DataFrame), ``p_clean`` (p-value of "no label is wrong"),
+        ``held_out_error``, ``chance_error`` (of always guessing the largest class), ``model`` and, with ``annotators``,
+        ``annotators`` (labels given and quality of each).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from psilearn import find_label_issues
+    >>> x = np.linspace(-1, 1, 60)
+    >>> y = np.where(x > 0, "well", "sick")
+    >>> y[50] = "sick"
+    >>> issues = find_label_issues(x[:, None], y)
+    >>> int(issues["index"][0]), str(issues["suggested"][0])
+    (50, 'well')
+    """
+    pd = optional("pandas", "cli", "find_label_issues")
+    y = column_or_1d(y)
+    classes, codes = np.unique(y, return_inverse=True)
+    folds = _folds(classes, codes, cv)
+    confirmed = np.zeros(codes.size, dtype=bool) if known is None else np.asarray(known, dtype=bool)
+    check_consistent_length(X, y, confirmed, groups)
+    of_group = None if groups is None else np.asarray(groups)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        if pred_probs is not None:
+            held = _given(pred_probs, codes, classes)
+        elif estimator is not None:
+            parts = [machines.divisions(codes, of_group, folds, random_state + at) for at in range(repeats)]
+            held = _of_estimator(estimator, X, codes, parts)
+        else:
+            matrix = check_array(X, dtype=np.float64)
+            held = _of_machines(matrix, codes, of_group, confirmed, folds, repeats, random_state, progress)
+    noise = fit_noise(held.scores, codes, confirmed)
+    table = pd.DataFrame(
+        {
+            "index": np.arange(codes.size),
+            "given": y,
+            "suggested": classes[np.where(confirmed, codes, noise.scores.argmax(axis=1))],
+            "score": noise.wrong,
+            "margin": _margins(noise.scores, codes),
+            "agreement": held.agreement,
+        }
+    )
+    order = np.lexsort((table["index"], log_odds(noise.scores, codes), -noise.wrong))
+    table = table.iloc[order].reset_index(drop=True)
+    table.attrs.update(_facts(held, noise, codes, classes, pd))
+    progress("done", 1.0)
+    return table
+
+
+def near_chance(error: float, chance: float, n: int) -> bool:
+    """Whether a held-out error is no reliable improvement on always guessing the largest class."""
+    deviation = np.sqrt(chance * (1.0 - chance) / n)
+    return bool(error > (1.0 - SETTINGS.least_skill) * chance or error > chance - SETTINGS.least_z * deviation)
+
+
+def _folds(classes: NDArray, codes: NDArray, cv: int) -> int:
+    if classes.size < 2:
+        raise ValueError(f"y must contain at least two classes, got only one class: {classes.tolist()}.")
+    folds = min(cv, int(np.bincount(codes).min()))
+    if folds < 2:
+        raise ValueError("Every class needs at least two samples.")
+    return folds
+
+
+def _given(pred_probs: ArrayLike, codes: NDArray, classes: NDArray) -> Held:
+    """Read probabilities that the user brings."""
+    p = check_array(pred_probs, dtype=np.float64, input_name="pred_probs")
+    if p.shape != (codes.size, classes.size):
+        raise ValueError(
+            f"pred_probs must have a row per label and a column per class, {(codes.size, classes.size)}, got {p.shape}."
+        )
+    if p.min() < 0 or not np.allclose(p.sum(axis=1), 1.0, atol=1e-3):
+        raise ValueError("Every row of pred_probs must hold probabilities that add up to 1.")
+    scores = np.log(np.clip(p, 1e-6, None))
+    return Held(scores, scores, (scores.argmax(axis=1) == codes).astype(float), "the given probabilities")
+
+
+def _of_estimator(estimator: Any, X: Any, codes: NDArray, divisions: list[machines.Parts]) -> Held:
+    keep = np.ones(codes.size, dtype=bool)
+    found = [machines.cross_fitted(estimator, X, codes, parts, keep) for parts in divisions]
+    scores = np.mean([stretched(one) for one in found], axis=0)
+    agreement = np.mean([one.argmax(axis=1) == codes for one in found], axis=0)
+    return Held(scores, found[0], agreement, type(estimator).__name__)
+
+
+def _of_machines(
+    X: Array,
+    codes: NDArray,
+    groups: NDArray | None,
+    known: NDArray,
+    folds: int,
+    repeats: int,
+    seed: int,
+    progress: Callable[[str, float], None],
+) -> Held:
+    """Let the machines compete, then cross-fit the best ones in rounds that leave doubtful labels out."""
+    views = machines.views_of(X)
+    rows = machines.competition_rows(codes, groups, seed)
+    few = {view: Z[rows] for view, Z in views.items()}
+    parts = machines.divisions(codes[rows], None if groups is None else groups[rows], folds, seed)
+    winners = machines.chosen(few, codes[rows], parts, lambda text, done: progress(text, 0.5 * done))
+    scores, agreement, first = [], [], np.zeros(())
+    for repeat in range(repeats):
+        parts = machines.divisions(codes, groups, folds, seed + 1 + repeat)
+        keep = np.ones(codes.size, dtype=bool)
+        for at in range(SETTINGS.rounds):
+            held = [machine.held_out(views, codes, parts, keep) for machine in winners]
+            agreement += [one.argmax(axis=1) == codes for one in held]
+            scores.append(np.mean([stretched(one) for one in held], axis=0))
+            if repeat == at == 0:
+                first = scores[0]
+            keep = _kept(fit_noise(scores[-1], codes, known).wrong, codes)
+            progress("held-out fits", 0.5 + 0.49 * (repeat * SETTINGS.rounds + at + 1) / (repeats * SETTINGS.rounds))
+    model = "mean of " * (len(winners) > 1) + ", ".join(map(str, winners))
+    return Held(np.mean(scores, axis=0), first, np.mean(agreement, axis=0), model)
+
+
+def _kept(wrong: Array, codes: NDArray) -> NDArray:
+    """Return which rows are trained on: not those more probably wrong than right, but at least half of every class."""
+    keep = np.ones(codes.size, dtype=bool)
+    for code in range(int(codes.max()) + 1):
+        mine = codes == code
+        keep[mine] = wrong[mine] <= max(0.5, float(np.median(wrong[mine])))
+    return keep
+
+
+def _margins(scores: Array, codes: NDArray) -> Array:
+    """Return min_j (f_y - f_j)."""
+    rows = np.arange(codes.size)
+    others = scores.copy()
+    others[rows, codes] = -np.inf
+    return scores[rows, codes] - others.max(axis=1)
+
+
+def _facts(held: Held, noise: Noise, codes: NDArray, classes: NDArray, pd: Any) -> dict[str, Any]:
+    error = float(np.mean(held.first.argmax(axis=1) != codes))
+    chance = 1.0 - float(np.bincount(codes).max()) / codes.size
+    nowhere = near_chance(error, chance, codes.size)
+    names = pd.Index(classes, name="true"), pd.Index(classes, name="given")
+    return {
+        "share": float("nan") if nowhere else noise.share,
+        "share_interval": (float("nan"), float("nan")) if nowhere else noise.interval,
+        "noise_matrix": pd.DataFrame(noise.matrix * (float("nan") if nowhere else 1.0), index=names[0], columns=names[1]),
+        "p_clean": float("nan") if nowhere else noise.clean,
+        "held_out_error": error,
+        "chance_error": chance,
+        "model": held.model,
+    }

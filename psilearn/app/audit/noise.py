@@ -1,0 +1,211 @@
+"""The noise model: held-out scores read as probabilities of the right class, where a share of the labels was changed.
+
+    P(label = y | x) = (1 - e) p_y(x) + e (1 - p_y(x)) / (k - 1),        p = softmax(a s(x)),
+
+where e is the share of changed labels, a the steepness, and s the held-out scores after :func:`stretched`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import log_softmax, logsumexp
+from scipy.stats import chi2, norm, rankdata
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class NoiseSettings:
+    """Grids and priors of the noise model.
+
+    Tuned on ionosphere, pima, vote, wdbc, clvheart, spambase, banknote, phoneme, satimage and glass, 400 rows each.
+
+    Attributes
+    ----------
+    steepness : ndarray
+        Logarithms of a, in units of one over the scores' mean size.
+    shares : ndarray
+        Values of e; the first one stands for "no label is wrong" and has half of the prior weight.
+    powers : tuple of float
+        Powers of the stretching that compete: how fast rows become unambiguous away from the boundary.
+    rows : int
+        Rows that the grids are evaluated on; more are thinned, the answer holds for all.
+    temper : float
+        Power of the likelihood in the posterior: the link is a model of the scores, not the truth.
+    level : float
+        Probability that the interval holds.
+    pseudo : float
+        Weight, in rows of each class, of "wrong labels are spread evenly" in the matrix of how labels go wrong.
+    """
+
+    steepness: Array
+    shares: Array
+    powers: tuple[float, ...] = (0.5, 1.0, 1.5)
+    rows: int = 4000
+    temper: float = 1.0
+    level: float = 0.9
+    pseudo: float = 30.0
+
+
+SETTINGS = NoiseSettings(
+    steepness=np.linspace(-1.6, 3.4, 16),
+    shares=np.array(
+        [1e-4, 0.005, 0.01, 0.02, 0.03, 0.04, 0.05, 0.06, 0.075, 0.09, 0.11, 0.13, 0.15, 0.175, 0.2, 0.225, 0.25, 0.275,
+         0.3, 0.325, 0.35, 0.375, 0.4, 0.425, 0.45]
+    ),
+)  # fmt: skip
+
+
+class Noise(NamedTuple):
+    """What the noise model says.
+
+    Attributes
+    ----------
+    wrong : ndarray of shape (n,)
+        Probability that each label is wrong.
+    share, interval : float, (float, float)
+        Share of wrong labels among the given ones: posterior median and central interval.
+    matrix : ndarray of shape (k, k)
+        P(given label | true class), a row per true class.
+    clean : float
+        p-value of the likelihood-ratio test of "no label is wrong".
+    scores : ndarray of shape (n, k)
+        Scores scaled so that their softmax are the probabilities of the classes.
+    """
+
+    wrong: Array
+    share: float
+    interval: tuple[float, float]
+    matrix: Array
+    clean: float
+    scores: Array
+
+
+def stretched(scores: Array, power: float = 1.0) -> Array:
+    """Return scores whose distances between the best and the next class are exponential quantiles to a power.
+
+    Scores of margin machines saturate near their margins, where the share of wrong labels is read off. The order of
+    the distances is kept; their size is replaced by (-log(1 - rank))^power, so that the clearest rows are clear.
+    """
+    ordered = np.sort(scores, axis=1)
+    gap = ordered[:, -1] - ordered[:, -2]
+    rank = (rankdata(gap) - 0.5) / gap.size
+    size = (-np.log1p(-rank)) ** power
+    return (scores - ordered[:, -1:]) * (size / np.maximum(gap, np.finfo(float).tiny))[:, None]
+
+
+def likelihood(scores: Array, codes: NDArray, steepness: Array, shares: Array) -> Array:
+    """Return the log-likelihood at every steepness (rows) and share (columns)."""
+    rows, others = np.arange(codes.size), scores.shape[1] - 1
+    out = np.empty((steepness.size, shares.size))
+    for at, log_a in enumerate(steepness):
+        p = np.exp(log_softmax(np.exp(log_a) * scores, axis=1)[rows, codes])
+        q = (1.0 - p) / others
+        for column, e in enumerate(shares):
+            out[at, column] = np.log(np.maximum(p + e * (q - p), 1e-12)).sum()
+    return out
+
+
+def fit_quality(scores: Array, codes: NDArray) -> float:
+    """Return the largest mean log-likelihood on a coarse grid, by which machines are compared."""
+    unit = _unit(stretched(scores))
+    return float(likelihood(unit, codes, SETTINGS.steepness[::2], SETTINGS.shares[::3]).max()) / codes.size
+
+
+def fit_noise(scores: Array, codes: NDArray, known: NDArray | None = None) -> Noise:
+    """Fit the noise model to held-out scores.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n, k)
+        Scores of each row by machines fitted without it.
+    codes : ndarray of shape (n,)
+        Labels as 0 .. k - 1.
+    known : ndarray of bool, optional
+        Rows whose label is confirmed: it cannot be wrong.
+    """
+    free = np.ones(codes.size, dtype=bool) if known is None else ~known
+    links = [_unit(stretched(scores, power)) for power in SETTINGS.powers]
+    grids = np.array([_thinned_likelihood(link[free], codes[free]) for link in links])
+    weights = _posterior(grids)
+    wrong, counts, chances = np.zeros(codes.size), [], []
+    quantiles = norm.ppf((np.arange(20) + 0.5) / 20)
+    for at, a, e in np.argwhere(weights > 1e-4 * weights.max()):
+        one = _wrong(links[at], codes, SETTINGS.steepness[a], SETTINGS.shares[e]) * free
+        wrong += weights[at, a, e] * one
+        spread = np.sqrt(np.sum(one * (1.0 - one)))
+        counts.append(np.clip(one.sum() + spread * quantiles, 0.0, codes.size))
+        chances.append(np.full(quantiles.size, weights[at, a, e]))
+    wrong /= sum(chance[0] for chance in chances)
+    low, middle, high = _quantiles(np.concatenate(counts) / codes.size, np.concatenate(chances))
+    at, a, e = np.unravel_index(int(weights.argmax()), weights.shape)
+    scaled = np.exp(SETTINGS.steepness[a]) * links[at]
+    matrix = _matrix(scaled, codes, SETTINGS.shares[e])
+    return Noise(wrong, middle, (low, high), matrix, _test_of_clean(grids), scaled)
+
+
+def log_odds(scores: Array, codes: NDArray) -> Array:
+    """Return the log odds of the label against all other classes together."""
+    rows = np.arange(codes.size)
+    others = scores.copy()
+    others[rows, codes] = -np.inf
+    return scores[rows, codes] - logsumexp(others, axis=1)
+
+
+def _unit(scores: Array) -> Array:
+    return scores / max(float(np.abs(scores).mean()), np.finfo(float).tiny)
+
+
+def _thinned_likelihood(scores: Array, codes: NDArray) -> Array:
+    if codes.size > SETTINGS.rows:
+        rows = np.random.default_rng(0).choice(codes.size, SETTINGS.rows, replace=False)
+        scores, codes = scores[rows], codes[rows]
+    return likelihood(scores, codes, SETTINGS.steepness, SETTINGS.shares)
+
+
+def _posterior(grids: Array) -> Array:
+    """Return posterior weights over power, steepness and share; half of the prior is on "no label is wrong"."""
+    steps = np.gradient(SETTINGS.shares)
+    prior = np.r_[0.5, 0.5 * steps[1:] / steps[1:].sum()]
+    weights = SETTINGS.temper * grids + np.log(prior)
+    weights = np.exp(weights - weights.max())
+    return weights / weights.sum()
+
+
+def _wrong(scores: Array, codes: NDArray, log_a: float, e: float) -> Array:
+    p = np.exp(log_softmax(np.exp(log_a) * scores, axis=1)[np.arange(codes.size), codes])
+    changed = e * (1.0 - p) / (scores.shape[1] - 1)
+    return changed / ((1.0 - e) * p + changed)
+
+
+def _quantiles(values: Array, weights: Array) -> tuple[float, float, float]:
+    order = np.argsort(values)
+    reached = np.cumsum(weights[order]) / weights.sum()
+    tail = (1.0 - SETTINGS.level) / 2
+    low, middle, high = (float(values[order][np.searchsorted(reached, q)]) for q in (tail, 0.5, 1.0 - tail))
+    return low, middle, high
+
+
+def _test_of_clean(grids: Array) -> float:
+    """Return the p-value; twice the log ratio is zero or chi-square with one degree, half and half, under "clean"."""
+    ratio = 2.0 * (grids.max() - grids[:, :, 0].max())
+    return 1.0 if ratio <= 0 else 0.5 * float(chi2.sf(ratio, 1))
+
+
+def _matrix(scaled: Array, codes: NDArray, share: float) -> Array:
+    """Return P(given | true) by expectation maximisation, drawn towards an even spread of the share."""
+    k = scaled.shape[1]
+    p = np.exp(log_softmax(scaled, axis=1))
+    given = np.eye(k)[codes]
+    even = (1.0 - share) * np.eye(k) + share / (k - 1) * (1.0 - np.eye(k))
+    T = even
+    for _ in range(30):
+        R = p * T.T[codes]
+        R /= R.sum(axis=1, keepdims=True)
+        T = R.T @ given + SETTINGS.pseudo * even
+        T /= T.sum(axis=1, keepdims=True)
+    return T
