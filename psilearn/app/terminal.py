@@ -12,7 +12,7 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeEl
 from rich.table import Table
 from rich.text import Text
 
-from .audit import given_up
+from .audit.story import answer
 from .compare.abstain import answers
 from .compare.job import Comparison, Outcome
 from .compare.summary import certified, flips_found, n_nonzero, n_support, verdict
@@ -129,27 +129,20 @@ def show_rules(out: Console, comparison: Comparison) -> None:
 
 
 def show_issues(out: Console, issues: pd.DataFrame, top: int) -> None:
-    """Print the most suspicious rows and how many labels are contradicted."""
-    against = int((issues["margin"] < 0).sum())
-    refused = int(issues["refused"].sum())
-    out.print(
-        f"{against} of {len(issues)} labels are contradicted by fits made without them; if wrong labels are spread "
-        f"evenly, about {100 * issues.attrs['share']:.2g}% are wrong. The robust fit on all rows refuses {refused} "
-        f"({certified(issues.attrs['fit'])}).\n"
-    )
-    for note in given_up(issues["given"], issues["refused"]):
-        out.print(f"  • It {note}.\n")
+    """Print the answer in words, and the most suspicious rows."""
+    for sentence in answer(issues):
+        out.print(sentence)
+    out.print()
     table = Table(box=None, padding=(0, 1), header_style="bold")
-    for name in ("row", "given", "suggested", "score", "margin", "agreement", "refused"):
-        table.add_column(name, justify="left" if name in {"given", "suggested"} else "right", no_wrap=True)
+    names = ["row", *(["id"] if "id" in issues else []), "given", "suggested", "wrong with probability"]
+    for name in names:
+        table.add_column(name, justify="left" if name in {"given", "suggested", "id"} else "right", no_wrap=True)
     for issue in issues.head(top).itertuples():
-        cells = (
-            str(issue.row), shown(issue.given, 24), shown(issue.suggested, 24), f"{issue.score:.3f}",
-            f"{issue.margin:.2f}", f"{100 * issue.agreement:.0f}%", "yes" if issue.refused else "",
-        )  # fmt: skip
+        called = [shown(issue.id, 24)] if "id" in issues else []
+        cells = str(issue.row), *called, shown(issue.given, 24), shown(issue.suggested, 24), f"{100 * issue.score:.0f}%"
         table.add_row(*(Text(cell) for cell in cells))
     out.print(table)
-    out.print("\nRows are counted from 1 without the header. score: estimated probability that the label is wrong.")
+    out.print("\nRows are counted from 1 without the header.")
 
 
 def _cells(comparison: Comparison, outcome: Outcome, is_best: bool) -> list[Text]:

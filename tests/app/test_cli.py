@@ -213,13 +213,13 @@ def test_audit_ranks_every_row(psilearn, csv, tmp_path):
     frame.loc[wrong, "outcome"] = frame.loc[wrong, "outcome"].map({"sick": "well", "well": "sick"})
     frame.loc[10, "outcome"] = None  # row numbers must still be those of the file
     frame.to_csv(tmp_path / "in.csv", index=False)
-    options = ["--out", tmp_path / "out.csv", "--repeats", 1, "--exact", 0]
+    options = ["--out", tmp_path / "out.csv", "--repeats", 1]
     done = psilearn("audit", tmp_path / "in.csv", "--target", "outcome", *options)
     assert done.returncode == 0, done.stderr
     ranking = pd.read_csv(tmp_path / "out.csv")
     assert len(ranking) == 79
     assert set(ranking["row"].head(3)) == {4, 18, 41}
-    assert {"row", "given", "suggested", "score", "margin", "agreement", "refused"} <= set(ranking.columns)
+    assert {"row", "given", "suggested", "score", "margin", "agreement"} <= set(ranking.columns)
 
 
 @pytest.mark.parametrize("method", ["truncated", "reject", "l0-boost"])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -44,7 +44,7 @@ SETTINGS = AuditSettings()
 
 
 class Held(NamedTuple):
-    """Held-out scores (n, k), those before any label was left out, agreement with the labels, and the model in words."""
+    """Held-out scores (n, k), those of the first round, agreement with the labels, and the model in words."""
 
     scores: Array
     first: Array
@@ -105,8 +105,8 @@ def find_label_issues(
     -------
     DataFrame
         One row per sample, most suspicious first: ``index``, ``given``, ``suggested`` (the most probable class),
-        ``score`` (probability that the label is wrong), ``margin`` (log odds of the label against the best other class;
-        negative if another class is suggested) and ``agreement`` (share of the held-out fits that agree with the label).
+        ``score`` (probability that the label is wrong), ``margin`` (log odds of the label against the best other
+        class; negative if another class is suggested) and ``agreement`` (share of the held-out fits that agree).
 
         ``attrs`` holds ``share`` (of wrong labels; nan where the model is near chance), ``share_interval`` (90%),
         ``noise_matrix`` (P(given | true), a DataFrame), ``p_clean`` (p-value of "no label is wrong"),
@@ -187,7 +187,7 @@ def _given(pred_probs: ArrayLike, codes: NDArray, classes: NDArray) -> Held:
     return Held(scores, scores, (scores.argmax(axis=1) == codes).astype(float), "the given probabilities")
 
 
-def _of_estimator(estimator: Any, X: Any, codes: NDArray, divisions: list[machines.Parts]) -> Held:
+def _of_estimator(estimator: Any, X: Any, codes: NDArray, divisions: Sequence[machines.Parts]) -> Held:
     keep = np.ones(codes.size, dtype=bool)
     found = [machines.cross_fitted(estimator, X, codes, parts, keep) for parts in divisions]
     scores = np.mean([stretched(one) for one in found], axis=0)
@@ -223,7 +223,8 @@ def _of_machines(
                 first = scores[0]
             keep = _kept(fit_noise(scores[-1], codes, known).wrong, codes)
             progress("held-out fits", 0.5 + 0.49 * (repeat * SETTINGS.rounds + at + 1) / (repeats * SETTINGS.rounds))
-    model = "mean of " * (len(winners) > 1) + ", ".join(map(str, winners))
+    best, *others = winners
+    model = str(best) + (", averaged with " + ", ".join(m.kind for m in others) if others else "")
     return Held(np.mean(scores, axis=0), first, np.mean(agreement, axis=0), model)
 
 
@@ -248,11 +249,12 @@ def _facts(held: Held, noise: Noise, codes: NDArray, classes: NDArray, pd: Any) 
     error = float(np.mean(held.first.argmax(axis=1) != codes))
     chance = 1.0 - float(np.bincount(codes).max()) / codes.size
     nowhere = near_chance(error, chance, codes.size)
-    names = pd.Index(classes, name="true"), pd.Index(classes, name="given")
+    matrix = noise.matrix * np.nan if nowhere else noise.matrix
+    true, given = pd.Index(classes, name="true"), pd.Index(classes, name="given")
     return {
         "share": float("nan") if nowhere else noise.share,
         "share_interval": (float("nan"), float("nan")) if nowhere else noise.interval,
-        "noise_matrix": pd.DataFrame(noise.matrix * (float("nan") if nowhere else 1.0), index=names[0], columns=names[1]),
+        "noise_matrix": pd.DataFrame(matrix, index=true, columns=given),
         "p_clean": float("nan") if nowhere else noise.clean,
         "held_out_error": error,
         "chance_error": chance,

@@ -10,9 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import norm, rankdata
 from sklearn.base import clone
-from sklearn.kernel_approximation import Nystroem
 from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
-from sklearn.pipeline import make_pipeline
 from sklearn.utils import _safe_indexing
 
 from ...estimators.margin import SVMClassifier
@@ -78,17 +76,18 @@ class Machine:
         if self.kernel == "linear":
             return SVMClassifier(C=self.C, tol=SETTINGS.tol)
         gamma = self.gamma / n_features
-        if n_rows <= SETTINGS.exact_rows:
-            return SVMClassifier(C=self.C, kernel="rbf", gamma=gamma, tol=SETTINGS.tol)
-        landmarks = Nystroem(gamma=gamma, n_components=SETTINGS.landmarks, random_state=0)
-        return make_pipeline(landmarks, SVMClassifier(C=self.C, tol=SETTINGS.tol))
+        landmarks = SETTINGS.landmarks if n_rows > SETTINGS.exact_rows else None
+        return SVMClassifier(C=self.C, kernel="rbf", gamma=gamma, n_components=landmarks, tol=SETTINGS.tol)
+
+    @property
+    def kind(self) -> str:
+        """The kernel, and whether it reads ranks, in words."""
+        return f"{self.kernel} SVM" + (" on ranks" if self.view == "ranks" else "")
 
     def __str__(self) -> str:
         """Say it in words."""
-        what = "ranks of the features" if self.view == "ranks" else "features"
-        if self.kernel == "linear":
-            return f"linear SVM on the {what} (C = {self.C:g})"
-        return f"rbf SVM on the {what} (C = {self.C:g}, gamma = {self.gamma:g} / features)"
+        width = f", gamma = {self.gamma:g}/features" if self.kernel == "rbf" else ""
+        return f"{self.kind}, C = {self.C:g}{width}"
 
 
 def standardised(X: Array) -> Array:

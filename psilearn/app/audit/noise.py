@@ -46,7 +46,7 @@ class NoiseSettings:
     shares: Array
     powers: tuple[float, ...] = (0.5, 1.0, 1.5)
     rows: int = 4000
-    temper: float = 1.0
+    temper: float = 0.5
     level: float = 0.9
     pseudo: float = 30.0
 

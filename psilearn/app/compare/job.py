@@ -16,11 +16,11 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import _safe_indexing
 
 from ...engines.highs import ProgramError
-from ..audit import given_up
 from ..encoding import TableEncoder
 from ..tables import Understanding
 from .abstain import abstentions
 from .methods import METHODS, Context, Method
+from .refusals import given_up
 from .splits import folds, holdout
 from .tuning import Tuning, thin, tune
 from .warmup import warm_up

@@ -8,8 +8,10 @@ from typing import Any
 
 from ... import PsiClassifier, RejectClassifier, SVMClassifier, TruncatedHingeClassifier
 from ...estimators.rules import L0BoostClassifier, LPBoostClassifier
-from ..audit import TRUNCATION
 
+#: Where the loss of a robust fit stops growing. The earliest point for k classes, -1/(k-1), often refuses one of two
+#: classes that are hard to tell apart wholesale.
+TRUNCATION = -1.0
 #: Values of C that are tried: samples are standardised, so a wide and sparse grid finds the right order of magnitude.
 GRID = (0.001, 0.01, 0.1, 1.0, 10.0)
 #: Exhaustive search: the most training rows, and the most seconds. What is not proved by then rarely is in a minute.

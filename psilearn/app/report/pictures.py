@@ -13,9 +13,9 @@ from sklearn.exceptions import ConvergenceWarning
 
 from ... import RejectClassifier, SVMClassifier, TruncatedHingeClassifier
 from ...estimators.path import regularization_path
-from ..audit import TRUNCATION
 from ..compare.abstain import answers, sureness
 from ..compare.job import Comparison
+from ..compare.methods import TRUNCATION
 from ..compare.tuning import thin
 from ..explore.page import as_plane
 from ..words import shown
