@@ -42,6 +42,11 @@ class TableModel:
     on_table: bool = False
     identifiers: tuple[str, ...] = ()
 
+    @property
+    def is_no_better_than_chance(self) -> bool:
+        """Whether held-out rows were wrong as often as with the commonest class."""
+        return self.about.get("held-out error", 0.0) >= self.about.get("error of the commonest class", 1.0)
+
     def predict(self, frame: pd.DataFrame, first_row: int = 1, identifiers: Sequence[str] = ()) -> pd.DataFrame:
         """Return one answer per row of a table.
 

@@ -15,7 +15,7 @@ from rich.text import Text
 from .audit.story import answer
 from .compare.abstain import answers
 from .compare.job import Comparison, Outcome
-from .compare.summary import certified, flips_found, n_nonzero, n_support, verdict
+from .compare.summary import flips_found, n_nonzero, n_support, standing, story
 from .tables import Understanding
 from .words import shown
 
@@ -25,14 +25,14 @@ if TYPE_CHECKING:
 
 #: Columns of the comparison, the terminal they need, and those a narrower one can do without.
 COLUMNS = (
-    "method", "test error", "95% interval", "coefs", "support", "suspects", "tuned", "seconds", "certified",
+    "method", "test error", "95% interval", "coefs", "support", "suspects", "tuned", "seconds", "training optimum",
 )  # fmt: skip
-WIDE, WIDE_ONLY = 118, (3, 4, 6, 7)
+WIDE, WIDE_ONLY = 125, (3, 4, 6, 7)
 
 
 def console() -> Console:
     """Return a console on standard output; a pipe gets plain text, wide enough for the tables."""
-    return Console(highlight=False, markup=False, width=None if sys.stdout.isatty() else 120)
+    return Console(highlight=False, markup=False, width=None if sys.stdout.isatty() else 140)
 
 
 @contextmanager
@@ -78,7 +78,7 @@ def show_comparison(out: Console, comparison: Comparison) -> None:
     shown_columns = [at for at in range(len(COLUMNS)) if is_wide or at not in WIDE_ONLY]
     table = Table(box=None, padding=(0, 1) if is_wide else (0, 1, 0, 0), header_style="bold")
     for at in shown_columns:
-        is_text = COLUMNS[at] in {"method", "certified"}
+        is_text = COLUMNS[at] in {"method", "training optimum"}
         table.add_column(COLUMNS[at], justify="left" if is_text else "right", no_wrap=True)
     smallest = min((o.error for o in comparison.outcomes), default=0.0)
     for outcome in comparison.outcomes:
@@ -95,7 +95,9 @@ def show_comparison(out: Console, comparison: Comparison) -> None:
         out.print(f"  • {method.label} was not run: {shown(reason, 300)}")
     if settings.everyone_abstains:
         show_abstentions(out, comparison)
-    out.print(f"\n{verdict(comparison)}")
+    out.print("")
+    for sentence in story(comparison):
+        out.print(sentence)
     if settings.flip:
         out.print("suspects: flipped labels found / samples the fit refused to believe.")
     out.print(f"{comparison.seconds:.1f} s in all.")
@@ -151,11 +153,10 @@ def _cells(comparison: Comparison, outcome: Outcome, is_best: bool) -> list[Text
     suspects = (
         f"{found[0]}/{found[1]}" if found else _number(None if outcome.suspects is None else len(outcome.suspects))
     )
-    tuned = f"{outcome.method.parameter} = {outcome.tuning.best:g}" if outcome.tuning.values else ""
     cells = [
         outcome.method.label, f"{100 * outcome.error:.1f}%", f"{100 * low:.1f}–{100 * high:.1f}%",
-        _number(n_nonzero(outcome.model)), _number(n_support(outcome.model)), suspects, tuned,
-        f"{outcome.seconds:.1f}", certified(outcome.model),
+        _number(n_nonzero(outcome.model)), _number(n_support(outcome.model)), suspects, str(outcome.tuning),
+        f"{outcome.seconds:.1f}", standing(comparison, outcome),
     ]  # fmt: skip
     return [Text(cell, style="bold green" if is_best and at < 2 else "") for at, cell in enumerate(cells)]
 

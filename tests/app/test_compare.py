@@ -6,9 +6,11 @@ import pytest
 from sklearn.base import BaseEstimator
 
 from psilearn.app.compare import METHODS, Method, Settings, compare
-from psilearn.app.compare.job import flip_labels, make_splits, wilson
+from psilearn.app.compare.costs import Cost, plan
+from psilearn.app.compare.job import flip_labels, make_splits
+from psilearn.app.compare.single import fit_table
 from psilearn.app.compare.splits import folds
-from psilearn.app.compare.summary import against, certified, n_nonzero, verdict
+from psilearn.app.compare.summary import n_nonzero, promise, proof, standing, story
 from psilearn.app.compare.tuning import thin
 from psilearn.app.tables import TableError, understand
 
@@ -80,12 +82,72 @@ def test_outcomes(comparison):
     for outcome in comparison.outcomes:
         assert outcome.error < 0.25
         assert outcome.interval[0] <= outcome.error <= outcome.interval[1]
+        assert np.array_equal(outcome.wrong, outcome.predicted != comparison.y_test)
+        assert comparison.is_useful(outcome)
     l1 = comparison.outcome("svm-l1")
-    assert l1.tuning.best in METHODS[1].grid
-    assert certified(l1.model).startswith("optimum, gap")
+    assert l1.tuning.best["C"] == l1.model.C
+    assert l1.tuning.error == min(error for _, error in l1.tuning.tried)
+    assert standing(comparison, l1) == proof(l1.model)
+    assert proof(l1.model).startswith("proved, gap")
     assert n_nonzero(l1.model) == np.sum(l1.model.coef_[0] != 0)
-    assert certified(comparison.outcome("logistic").model) == "no claim"
-    assert verdict(comparison).startswith("Smallest test error: " + comparison.best.method.label)
+    assert proof(comparison.outcome("logistic").model) == "no claim"
+    assert comparison.recommended is l1
+    words = " ".join(story(comparison))
+    assert "Use SVM, l1 (psilearn fit --method svm-l1)" in words
+    assert "Gradient boosting is wrong in" in words
+
+
+def test_what_is_no_better_than_chance_is_called_that():
+    rng = np.random.default_rng(3)
+    frame = pd.DataFrame(rng.normal(size=(200, 3)), columns=list("abc"))
+    noise = understand(frame.assign(target=np.where(rng.random(200) < 0.7, "x", "y")))
+    found = compare(noise, Settings(budget=30, methods=("majority", "svm-l2", "truncated", "logistic")))
+    assert found.outcome("majority").error == pytest.approx(found.chance.value)
+    for outcome in found.outcomes:
+        assert not found.is_useful(outcome)
+        assert "proved" not in standing(found, outcome)
+        assert "optimum" not in standing(found, outcome)
+    words = " ".join(story(found))
+    assert "No method predicts 'target' clearly better than chance" in words
+    assert "Use none of these models" in words
+    assert "fit --method" not in words
+
+
+def test_promise_is_kept_on_new_rows():
+    rng = np.random.default_rng(7)
+
+    def rows(n):
+        X = rng.normal(size=(n, 3))
+        frame = pd.DataFrame(X, columns=list("abc"))
+        return frame.assign(target=np.where(X[:, 0] + 0.4 * rng.normal(size=n) > 0, "x", "y"))
+
+    found = compare(understand(rows(900)), Settings(budget=30, methods=("svm-l2",)))
+    words, made = promise(found, found.outcomes[0])
+    assert 0.5 < made.coverage < 1.0
+    assert f"it answers {100 * made.coverage:.0f}%; at most 5% of answers wrong, with 95% confidence" in words
+    fresh, split = rows(20_000), found.splits[0]
+    scores = found.outcomes[0].model.decision_function(split.encoder.transform(fresh))
+    answered = np.abs(scores) > made.threshold
+    wrong = np.where(scores > 0, "y", "x") != fresh["target"]
+    assert wrong[answered].mean() < 0.05
+    assert wrong.mean() > 0.05
+
+
+def test_a_table_that_is_not_linear_is_fitted_with_a_kernel():
+    rng = np.random.default_rng(11)
+    X = rng.uniform(-1, 1, size=(300, 2))
+    labels = np.where(X[:, 0] * X[:, 1] > 0, "x", "y")
+    labels[::10] = np.where(labels[::10] == "x", "y", "x")
+    data = understand(pd.DataFrame(X, columns=["u", "v"]).assign(target=labels))
+    for family in ("psi", "truncated"):
+        model = fit_table(data, [m for m in METHODS if m.family == family], budget=30)
+        assert model.method == f"{family}-rbf"
+        assert model.about["held-out error"] < 0.2
+        assert not model.is_no_better_than_chance
+    Z = rng.normal(size=(200, 20))
+    labels = np.where(Z.sum(axis=1) + 2.0 * rng.normal(size=200) > 0, "x", "y")
+    line = understand(pd.DataFrame(Z).assign(target=labels))
+    assert fit_table(line, [m for m in METHODS if m.family == "psi"], budget=30).method == "psi"
 
 
 def test_same_seed_same_outcome(data, comparison):
@@ -95,7 +157,7 @@ def test_same_seed_same_outcome(data, comparison):
 
 
 def test_what_fails_is_said_and_does_not_stop_the_rest(data):
-    def broken(value, context):
+    def broken(context):
         raise ValueError("this method needs more classes.")
 
     methods = (Method("broken", "Broken", "", broken), *[m for m in METHODS if m.key == "logistic"])
@@ -125,56 +187,46 @@ def test_budget_used_up_is_said(data, monkeypatch):
 
     clock = Clock()
     monkeypatch.setattr("psilearn.app.compare.job.time", clock)
-    methods = [Method(f"slow{i}", "Slow", "", lambda *a: Slow(), grid=(1.0,)) for i in range(4)]
+    methods = [Method(f"slow{i}", "Slow", "", lambda context: Slow(), grid={}) for i in range(4)]
     comparison = compare(data, Settings(budget=4.0), methods=methods)
     assert len(comparison.outcomes) == 2
     assert all(why == "no time was left." for _, why in comparison.not_run)
     assert len(comparison.not_run) == 2
 
 
-def test_a_slow_outside_method_is_given_fewer_rows(monkeypatch):
+def test_time_is_divided_by_counting():
+    cheap, dear = Cost(1e-6, fits=3), Cost(1e-3, fits=3)
+    first, second = plan([cheap, dear], 20_000, 2, 2, 10.0)
+    assert first.tune_rows == first.fit_rows == 20_000
+    assert second.fit_rows < 20_000
+    assert first.seconds + second.seconds <= 10.0
+    assert plan([cheap, dear], 20_000, 2, 2, 1e6)[1].tune_rows == 20_000  # nothing is thinned while there is time
+    assert plan([dear], 500, 2, 2, 0.1)[0].fit_rows == 500  # nor a small table
+    less = plan([dear], 20_000, 2, 2, 60.0)[0]
+    assert less.tune_rows < less.fit_rows == 20_000  # tuning is thinned before the fit
+
+
+def test_thinning_does_not_depend_on_the_clock():
+    fitted = []
+
     class Slow(BaseEstimator):
         def fit(self, X, y):
-            clock.now += len(y) / 1000  # a second for a thousand rows
-            fitted.append(len(y))
+            fitted.append(X)
             self.answer = y[0]
             return self
 
         def predict(self, X):
             return np.full(len(X), self.answer)
 
-    class Clock:
-        now = 0.0
-
-        def perf_counter(self):
-            return self.now
-
-    clock, fitted = Clock(), []
-    monkeypatch.setattr("psilearn.app.compare.job.time", clock)
     rng = np.random.default_rng(0)
     frame = pd.DataFrame(rng.normal(size=(20_000, 2)), columns=["a", "b"])
     table = understand(frame.assign(target=np.where(frame["a"] > 0, "x", "y")))
-    method = Method("slow", "Slow", "", lambda *a: Slow(), grid=(1.0,), is_ours=False)
-    comparison = compare(table, Settings(budget=6.0), methods=[method])
-    assert fitted == [2000, 6000]
-    assert comparison.outcomes[0].notes == ["trained on a random 6000 of 14000 rows"]
-    assert comparison.seconds <= 6.0 + 2.0  # the small fit comes on top
-
-
-def test_mcnemar_counts(comparison):
-    one, other = comparison.outcomes[0], comparison.outcomes[1]
-    gained, lost, p = against(one, other)
-    assert gained - lost == other.wrong.sum() - one.wrong.sum()
-    assert 0 < p <= 1
-    assert against(one, one) == (0, 0, 1.0)
-
-
-def test_wilson_interval_against_statsmodels_formula():
-    # Brown, Cai and DasGupta: the limits solve |p_hat - p| = z sqrt(p (1 - p) / n).
-    low, high = wilson(7, 50)
-    for p in (low, high):
-        assert abs(7 / 50 - p) == pytest.approx(1.959964 * np.sqrt(p * (1 - p) / 50), rel=1e-6)
-    assert wilson(0, 50)[0] == 0.0
+    method = Method("slow", "Slow", "", lambda context: Slow(), grid={}, is_ours=False, cost=Cost(1e-3))
+    for _ in range(2):
+        comparison = compare(table, Settings(budget=10.0), methods=[method])
+    assert np.array_equal(*fitted)
+    assert 2000 < len(fitted[0]) < 14_000
+    assert comparison.outcomes[0].notes == [f"trained on a random {len(fitted[0])} of 14000 rows"]
 
 
 def test_thin_keeps_every_class():

@@ -39,30 +39,37 @@ def fit(
     drop: Drop = None,
     group: Group = None,
     identifier: Identifier = None,
-    method: Annotated[str, typer.Option(help="Method to fit; see psilearn compare.")] = "truncated",
+    method: Annotated[
+        str, typer.Option(help="Method to fit; see psilearn compare; the kernel is chosen.")
+    ] = "truncated",
     budget: Annotated[float, typer.Option(min=1, help="Seconds for everything.")] = 60.0,
     seed: Seed = 0,
 ) -> None:
     """Tune and fit one method on a whole table and save it in a file that cannot run code."""
     from ..compare import METHODS
     from ..compare.single import fit_table
-    from ..compare.summary import certified
+    from ..compare.summary import proof
+    from ..compare.tuning import in_words
     from ..persist import save
     from ..terminal import console, progress_bar, show_understanding
 
-    ours = {m.key: m for m in METHODS if m.is_ours}
-    check_methods([method], list(ours))
+    ours = [m for m in METHODS if m.is_ours]
+    check_methods([method], [m.key for m in ours])
+    # Without a kernel in its name, a method is fitted with the kernel that does better on held-out rows.
+    variants = [m for m in ours if method in (m.key, m.family)]
     check_folder(out)
     understood = understood_table(data, target, drop, group, identifier)
     screen = console()
     show_understanding(screen, understood)
     with progress_bar() as progress:
-        progress(ours[method].label, 0.1)
-        model = fit_table(understood, ours[method], budget, seed)
+        progress(variants[0].label, 0.1)
+        model = fit_table(understood, variants, budget, seed)
     with sentences():
         save(model, out)
-    facts = ", ".join(f"{name} {value}" for name, value in model.about.items())
-    screen.print(f"{ours[method].label}: {certified(model.classifier)}; {facts}.")
+    label = next(m.label for m in ours if m.key == model.method)
+    screen.print(f"{label}: training optimum: {proof(model.classifier)}; {in_words(model.about)}.")
+    if model.is_no_better_than_chance:
+        screen.print("It is no better than always answering the commonest class: do not use it.")
     screen.print(f"Model: {shown(out, 200)}")
 
 

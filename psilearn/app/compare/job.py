@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import math
 import time
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -16,17 +15,16 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import _safe_indexing
 
 from ...engines.highs import ProgramError
+from ...evaluation.rates import Paired, Rate, paired, rate
 from ..encoding import TableEncoder
 from ..tables import Understanding
 from .abstain import abstentions
+from .costs import Plan, plan
 from .methods import METHODS, Context, Method
 from .refusals import given_up
 from .splits import folds, holdout
-from .tuning import Tuning, thin, tune
+from .tuning import Tuning, thin, tuned_fit
 from .warmup import warm_up
-
-#: Rows of the fit that tells how long a method without a time limit will take.
-PILOT_ROWS = 2000
 
 
 @dataclass(frozen=True)
@@ -81,6 +79,12 @@ class Split:
     frame: pd.DataFrame
     groups: NDArray[np.intp] | None = None
 
+    @property
+    def majority(self) -> str:
+        """The commonest training label."""
+        labels, counts = np.unique(self.y_train, return_counts=True)
+        return str(labels[counts.argmax()])
+
     def training(self, method: Method) -> Any:
         """Return the training rows as the method reads them."""
         return self.frame.iloc[self.train] if method.on_table else self.X_train
@@ -94,8 +98,22 @@ class Split:
 class Outcome:
     """What one method did.
 
-    ``wrong`` marks the misclassified test rows, pooled over the splits, ``abstained`` those on which the method would
-    not answer; the model, suspects and tuning are those of the first split.
+    Attributes
+    ----------
+    method, model, tuning : Method, classifier, Tuning
+        Of the first split.
+    wrong, predicted : ndarray
+        Misclassified test rows, and their predicted labels, pooled over the splits.
+    scores : ndarray or None
+        How far the test rows lean towards the second class, pooled; two classes only.
+    probabilities : ndarray or None
+        Probability of the second class, where the method knows it.
+    suspects : ndarray or None
+        Training rows the first fit refused to believe.
+    n_train, seconds, notes : int, float, list of str
+        Rows trained on, time taken, what a reader should know.
+    abstained : ndarray or None
+        Test rows on which the method would not answer.
     """
 
     method: Method
@@ -103,9 +121,12 @@ class Outcome:
     tuning: Tuning
     seconds: float
     wrong: NDArray[np.bool_]
+    predicted: NDArray
     suspects: NDArray[np.intp] | None
     n_train: int
     notes: list[str] = field(default_factory=list)
+    scores: NDArray[np.float64] | None = None
+    probabilities: NDArray[np.float64] | None = None
     abstained: NDArray[np.bool_] | None = None
 
     @property
@@ -116,7 +137,12 @@ class Outcome:
     @property
     def interval(self) -> tuple[float, float]:
         """Wilson's 95% interval of the error."""
-        return wilson(int(self.wrong.sum()), self.wrong.size)
+        return rate(self.wrong)[1:]
+
+    @property
+    def is_constant(self) -> bool:
+        """Whether every test row got the same answer."""
+        return np.unique(self.predicted).size == 1
 
 
 @dataclass
@@ -135,6 +161,36 @@ class Comparison:
         """The outcome with the smallest test error; the earlier one of equals."""
         return min(self.outcomes, key=lambda o: o.error)
 
+    @property
+    def y_test(self) -> NDArray:
+        """Labels of the test rows, pooled over the splits."""
+        return np.concatenate([split.y_test for split in self.splits])
+
+    @property
+    def majority_wrong(self) -> NDArray[np.bool_]:
+        """Test rows that are not of the training rows' commonest class."""
+        return np.concatenate([split.y_test != split.majority for split in self.splits])
+
+    @property
+    def chance(self) -> Rate:
+        """Share of errors of always answering the commonest class."""
+        return rate(self.majority_wrong)
+
+    def against_majority(self, outcome: Outcome) -> Paired:
+        """Compare a method with always answering the commonest class."""
+        return paired(outcome.wrong, self.majority_wrong)
+
+    def is_useful(self, outcome: Outcome) -> bool:
+        """Whether a method makes clearly fewer errors than always answering the commonest class."""
+        versus = self.against_majority(outcome)
+        return versus.gained > versus.lost and versus.is_clear
+
+    @property
+    def recommended(self) -> Outcome | None:
+        """Our method with the smallest error in the tuning, before any test row was seen; None if none was tuned."""
+        ours = [o for o in self.outcomes if o.method.is_ours and o.tuning.error is not None]
+        return min(ours, key=lambda o: o.tuning.error or 0.0, default=None)
+
     def outcome(self, key: str) -> Outcome | None:
         """Return the outcome of a method, None if it was not run."""
         return next((o for o in self.outcomes if o.method.key == key), None)
@@ -146,13 +202,6 @@ def abstention(wrong: NDArray[np.bool_], abstains: NDArray[np.bool_], d: float) 
     share = 100 * answered.mean()
     error = 100 * wrong[answered].mean() if answered.any() else 0.0
     return f"with abstentions at d = {d:g} it answers {share:.1f}% of the test rows, {error:.1f}% of the answers wrong"
-
-
-def wilson(hits: int, n: int, z: float = 1.959964) -> tuple[float, float]:
-    """Return Wilson's score interval of a share."""
-    centre = (hits + z * z / 2) / (n + z * z)
-    half = z / (n + z * z) * math.sqrt(hits * (n - hits) / n + z * z / 4)
-    return max(0.0, centre - half), min(1.0, centre + half)
 
 
 def compare(
@@ -178,21 +227,19 @@ def compare(
     wanted = [m for m in methods if not settings.methods or m.key in settings.methods]
     warm_up(wanted, len(data.class_counts), progress)
     start = time.perf_counter()
-    deadline = start + settings.budget
     progress("splitting and encoding", 0.0)
     splits = make_splits(data, settings)
     outcomes: list[Outcome] = []
     not_run: list[tuple[Method, str]] = []
+    plans = _plans(wanted, splits, settings)
     # Cheap methods first: one that overruns its share must not starve them.
-    wanted.sort(key=lambda m: m.share)
+    wanted.sort(key=lambda m: plans[m.key].seconds)
     for at, method in enumerate(wanted):
-        left = deadline - time.perf_counter()
-        if left <= 0:
+        if time.perf_counter() - start > settings.budget:
             not_run.append((method, "no time was left."))
             continue
-        share = left * method.share / sum(m.share for m in wanted[at:])
         progress(method.label, at / len(wanted))
-        outcome = run_method(method, splits, settings, share)
+        outcome = run_method(method, splits, settings, plans[method.key])
         if isinstance(outcome, Outcome):
             outcomes.append(outcome)
         else:
@@ -200,6 +247,13 @@ def compare(
     progress("done", 1.0)
     outcomes.sort(key=lambda o: methods.index(o.method))
     return Comparison(data, settings, splits, outcomes, not_run, time.perf_counter() - start)
+
+
+def _plans(methods: Sequence[Method], splits: Sequence[Split], settings: Settings) -> dict[str, Plan]:
+    rows, features = splits[0].X_train.shape
+    classes = np.unique(splits[0].y_train).size
+    found = plan([m.cost for m in methods], rows, features, classes, settings.budget / len(splits))
+    return {m.key: p for m, p in zip(methods, found)}
 
 
 def make_splits(data: Understanding, settings: Settings) -> list[Split]:
@@ -234,68 +288,56 @@ def flip_labels(y: NDArray, share: float, seed: int) -> tuple[NDArray, NDArray[n
     return classes[codes], rows
 
 
-def run_method(method: Method, splits: list[Split], settings: Settings, share: float) -> Outcome | str:
-    """Tune, fit and test one method on all splits within ``share`` seconds, or say why it could not be done."""
-    wrong, abstained = [], []
-    first: Outcome | None = None
+def run_method(method: Method, splits: list[Split], settings: Settings, planned: Plan) -> Outcome | str:
+    """Tune, fit and test one method on all splits, or say why it could not be done."""
+    parts: list[Outcome] = []
     start = time.perf_counter()
     with warnings.catch_warnings():
         # A limit that was reached is part of the outcome, which the table shows; a warning would say it twice.
         warnings.simplefilter("ignore", ConvergenceWarning)
+        # So is a model that is constant.
+        warnings.filterwarnings("ignore", message=".*constant")
         for split in splits:
             try:
-                outcome = _run_split(method, split, settings, share / len(splits))
-            except (ValueError, ProgramError) as error:
+                parts.append(_run_split(method, split, settings, planned))
+            except (ValueError, ProgramError, MemoryError) as error:
                 return str(error)
-            wrong.append(outcome.wrong)
-            if outcome.abstained is not None:
-                abstained.append(outcome.abstained)
-            first = first or outcome
-    assert first is not None
-    first.wrong = np.concatenate(wrong)
-    first.abstained = np.concatenate(abstained) if abstained else None
+    first = parts[0]
+    first.wrong = np.concatenate([part.wrong for part in parts])
+    first.predicted = np.concatenate([part.predicted for part in parts])
+    for name in ("scores", "probabilities", "abstained"):
+        pieces = [getattr(part, name) for part in parts]
+        setattr(first, name, None if any(piece is None for piece in pieces) else np.concatenate(pieces))
     first.seconds = time.perf_counter() - start
     return first
 
 
-def _affordable(method: Method, split: Split, settings: Settings, share: float) -> int:
-    """Return how many rows a method that takes no time limit can be trained on, by the time of a small fit."""
-    n = min(len(split.y_train), method.max_rows)
-    if method.is_ours or n <= 2 * PILOT_ROWS:
-        return n
-    rows = thin(split.y_train, PILOT_ROWS, settings.seed)[0]
-    y = split.y_train[rows]
-    context = Context(share, settings.seed, np.unique(y).size, len(rows), settings.d)
-    start = time.perf_counter()
-    method.build(method.grid[-1], context).fit(_safe_indexing(split.training(method), rows), y)
-    seconds = time.perf_counter() - start
-    fits = 1 + (settings.tuning_folds if len(method.grid) > 1 else 0)
-    return max(PILOT_ROWS, int(PILOT_ROWS * share / max(fits * seconds, 1e-9)))
-
-
-def _run_split(method: Method, split: Split, settings: Settings, share: float) -> Outcome:
-    start = time.perf_counter()
-    most = min(method.max_rows, _affordable(method, split, settings, share))
-    rows, notes = thin(split.y_train, most, settings.seed)
+def _run_split(method: Method, split: Split, settings: Settings, planned: Plan) -> Outcome:
+    rows, notes = thin(split.y_train, planned.fit_rows, settings.seed)
     X, y = _safe_indexing(split.training(method), rows), split.y_train[rows]
-    context = Context(share, settings.seed, np.unique(y).size, len(rows), settings.d)
+    context = Context(None, settings.seed, np.unique(y).size, len(rows), split.X_train.shape[1], settings.d)
     groups = None if split.groups is None else split.groups[rows]
-    tuning = tune(method, X, y, settings.tuning_folds, context, 0.5 * share, groups)
-    if tuning.skipped:
-        notes.append(f"time allowed {len(tuning.values)} of {len(method.grid)} values of {method.parameter}")
-    limit = max(0.5, share - (time.perf_counter() - start))
-    model = method.build(tuning.best, replace(context, limit=limit)).fit(X, y)
+    model, tuning, more = tuned_fit(method, X, y, groups, context, planned, settings.tuning_folds)
     testing = split.testing(method)
-    wrong = model.predict(testing) != split.y_test
-    suspects = rows[model.suspects_] if method.is_robust else None
-    if suspects is not None:
-        notes += given_up(split.y_train, suspects)
+    predicted = model.predict(testing)
+    wrong = predicted != split.y_test
+    outcome = Outcome(method, model, tuning, 0.0, wrong, predicted, None, len(rows), notes + more)
+    if method.is_robust:
+        outcome.suspects = rows[model.suspects_]
+        outcome.notes += given_up(split.y_train, outcome.suspects)
+    if context.n_classes == 2:
+        outcome.scores, outcome.probabilities = _leanings(model, testing)
     if hasattr(model, "abstains"):
-        notes.append(abstention(wrong, model.abstains(testing), settings.d))
-    outcome = Outcome(method, model, tuning, 0.0, wrong, suspects, len(rows), notes)
+        outcome.notes.append(abstention(wrong, model.abstains(testing), settings.d))
     if settings.everyone_abstains:
-        limit = max(0.5, share - (time.perf_counter() - start))
-        fresh = (method.tuned_by or method.build)(tuning.best, replace(context, limit=limit))
+        fresh = (method.tuned_by or method.build)(context).set_params(**tuning.best)
         outcome.abstained = abstentions(model, fresh, X, y, testing, settings.d, settings.seed)
-    outcome.seconds = time.perf_counter() - start
     return outcome
+
+
+def _leanings(model: Any, X: Any) -> tuple[NDArray[np.float64] | None, NDArray[np.float64] | None]:
+    """Return how far rows lean towards the second class, and its probability, as far as the model knows them."""
+    if hasattr(model, "predict_proba"):
+        p = np.asarray(model.predict_proba(X))[:, 1]
+        return p, p
+    return (model.decision_function(X) if hasattr(model, "decision_function") else None), None

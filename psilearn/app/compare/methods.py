@@ -1,35 +1,35 @@
-"""The methods that are compared: how each is built, what is tuned, and what it promises in plain words."""
+"""The methods that are compared: how each is built, what is tuned, what it costs, and what it promises in words."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from ... import PsiClassifier, RejectClassifier, SVMClassifier, TruncatedHingeClassifier
 from ...estimators.rules import L0BoostClassifier, LPBoostClassifier
+from .costs import Cost
 
 #: Where the loss of a robust fit stops growing. The earliest point for k classes, -1/(k-1), often refuses one of two
 #: classes that are hard to tell apart wholesale.
 TRUNCATION = -1.0
-#: Values of C that are tried: samples are standardised, so a wide and sparse grid finds the right order of magnitude.
-GRID = (0.001, 0.01, 0.1, 1.0, 10.0)
-#: Exhaustive search: the most training rows, and the most seconds. What is not proved by then rarely is in a minute.
-EXACT_ROWS, EXACT_SECONDS = 2000, 8.0
+#: Exhaustive search: the most training rows. It is counted in nodes, so that the same seed gives the same model.
+EXACT_ROWS = 2000
 
 
 @dataclass(frozen=True)
 class Context:
-    """What a method is built for: seconds, seed, the sizes of the problem, and the price of an abstention."""
+    """What a method is built for: seconds it may take at most, seed, sizes of the problem, price of an abstention."""
 
     limit: float | None
     seed: int
     n_classes: int
     n_rows: int
+    n_features: int = 1
     d: float = 0.2
 
 
-Build = Callable[[float, Context], Any]
+Build = Callable[[Context], Any]
 
 
 @dataclass(frozen=True)
@@ -41,19 +41,16 @@ class Method:
     key, label, says : str
         Name on the command line, name in tables, one plain sentence.
     build : callable
-        (value of the tuned parameter, context) -> unfitted classifier.
-    grid : tuple of float
-        Values tried for the tuned parameter; one value means nothing is tuned.
-    parameter : str
-        What is tuned.
+        context -> unfitted classifier.
+    grid : "auto", mapping or callable
+        Values tried, as :class:`psilearn.TunedClassifier` takes them, or a function from the context to such;
+        an empty mapping means that nothing is tuned.
     is_ours, is_robust : bool
         Whether it is no outside baseline; whether its loss is capped, so that it can refuse a label.
     on_table : bool
         True if it reads the table itself (rules in the original units), not the encoded matrix.
-    share : float
-        Weight in dividing the time budget.
-    max_rows : int
-        More training rows than this are thinned to a random subset, and the report says so.
+    cost : Cost
+        What a fit costs, for dividing the time.
     tuned_by : callable, optional
         Builds a cheaper stand-in for tuning; None tunes the method itself.
     """
@@ -62,101 +59,125 @@ class Method:
     label: str
     says: str
     build: Build
-    grid: tuple[float, ...] = GRID
-    parameter: str = "C"
+    grid: Any = "auto"
     is_ours: bool = True
     is_robust: bool = False
     on_table: bool = False
-    share: float = 1.0
-    max_rows: int = 200_000
+    cost: Cost = Cost()  # noqa: RUF009 (frozen)
     tuned_by: Build | None = None
 
+    def grid_for(self, context: Context) -> str | Mapping[str, Sequence[Any]]:
+        """Return the values tried on a problem."""
+        return self.grid(context) if callable(self.grid) else self.grid
 
-def _common(C: float, context: Context) -> dict[str, Any]:
-    return {"C": C, "time_limit": context.limit, "random_state": context.seed}
-
-
-def _svm_l2(C: float, context: Context) -> Any:
-    return SVMClassifier(**_common(C, context))
-
-
-def _svm_l1(C: float, context: Context) -> Any:
-    return SVMClassifier(penalty="l1", **_common(C, context))
+    @property
+    def family(self) -> str:
+        """Name of the method without its kernel."""
+        return self.key.removesuffix("-rbf")
 
 
-def _truncated(C: float, context: Context) -> Any:
-    return TruncatedHingeClassifier(s=TRUNCATION, solver="dca", **_common(C, context))
+def _common(context: Context) -> dict[str, Any]:
+    return {"time_limit": context.limit, "random_state": context.seed}
 
 
-def _truncated_adaptive(C: float, context: Context) -> Any:
-    return TruncatedHingeClassifier(s=TRUNCATION, penalty="adaptive-l1", solver="dca", **_common(C, context))
+#: The kernel itself for a few thousand rows, landmarks beyond.
+RBF = {"kernel": "rbf", "n_components": "auto", "penalty": "l2"}
 
 
-def _psi_dca(C: float, context: Context) -> Any:
-    return PsiClassifier(a=2.0, solver="dca", **_common(C, context))
+def _svm(**options: Any) -> Build:
+    return lambda context: SVMClassifier(**_common(context) | options)
 
 
-def _psi(C: float, context: Context) -> Any:
+def _truncated(**options: Any) -> Build:
+    return lambda context: TruncatedHingeClassifier(s=TRUNCATION, solver="dca", **_common(context) | options)
+
+
+def _psi_dca(**options: Any) -> Build:
+    return lambda context: PsiClassifier(a=2.0, solver="dca", **_common(context) | options)
+
+
+def _psi(context: Context) -> Any:
     """Exhaustive search where it is possible at all, a local optimum otherwise."""
     if context.n_classes == 2 and context.n_rows <= EXACT_ROWS:
-        limit = EXACT_SECONDS if context.limit is None else min(context.limit, EXACT_SECONDS)
-        return PsiClassifier(a=1.0, solver="mip", **_common(C, replace(context, limit=limit)))
-    return _psi_dca(C, context)
+        return PsiClassifier(a=1.0, random_state=context.seed)
+    return _psi_dca()(context)
 
 
-def _reject(C: float, context: Context) -> Any:
-    return RejectClassifier(d=context.d, **_common(C, context))
+def _reject(**options: Any) -> Build:
+    return lambda context: RejectClassifier(d=context.d, **_common(context) | options)
 
 
-def _lp_boost(nu: float, context: Context) -> Any:
-    return LPBoostClassifier(nu=nu, max_order=1, time_limit=context.limit)
+def _lp_boost(context: Context) -> Any:
+    return LPBoostClassifier(time_limit=context.limit, random_state=context.seed)
 
 
-def _l0_boost(order: float, context: Context) -> Any:
-    return L0BoostClassifier(max_order=int(order), time_limit=context.limit)
+def _l0_boost(context: Context) -> Any:
+    return L0BoostClassifier(time_limit=context.limit)
 
 
-def _logistic(C: float, context: Context) -> Any:
+def _logistic(context: Context) -> Any:
     from sklearn.linear_model import LogisticRegression
 
-    return LogisticRegression(C=C, max_iter=2000)
+    return LogisticRegression(max_iter=2000)
 
 
-def _svc(C: float, context: Context) -> Any:
+def _svc(context: Context) -> Any:
     from sklearn.svm import SVC
 
-    return SVC(C=C, random_state=context.seed)
+    return SVC(random_state=context.seed)
 
 
-def _boosting(rate: float, context: Context) -> Any:
+def _svc_grid(context: Context) -> dict[str, Sequence[float]]:
+    return {"C": (0.1, 1.0, 10.0, 100.0), "gamma": tuple(f / context.n_features for f in (0.1, 0.3, 1.0, 3.0))}
+
+
+def _boosting(context: Context) -> Any:
     from sklearn.ensemble import HistGradientBoostingClassifier
 
-    return HistGradientBoostingClassifier(learning_rate=rate, random_state=context.seed)
+    return HistGradientBoostingClassifier(random_state=context.seed)
+
+
+def _majority(context: Context) -> Any:
+    from sklearn.dummy import DummyClassifier
+
+    return DummyClassifier(strategy="most_frequent")
 
 
 METHODS: tuple[Method, ...] = (
-    Method("svm-l2", "SVM, l2", "The baseline every robust method is measured against.", _svm_l2),
-    Method("svm-l1", "SVM, l1", "A support vector machine that sets unneeded coefficients to zero.", _svm_l1,
-           share=1.2),
+    Method("majority", "Majority class", "Always the commonest class: what one gets without looking at the features.",
+           _majority, grid={}, is_ours=False),
+    Method("svm-l2", "SVM, l2", "The baseline every robust method is measured against.", _svm(),
+           cost=Cost(3e-7, fits=18)),
+    Method("svm-l1", "SVM, l1", "A support vector machine that sets unneeded coefficients to zero.",
+           _svm(penalty="l1"), cost=Cost(1e-6, fits=18)),
+    Method("svm-rbf", "SVM, rbf", "A support vector machine that is not linear.", _svm(**RBF),
+           cost=Cost(2e-6, kernel=True, fits=48)),
     Method("truncated", "Truncated hinge",
-           "An SVM whose loss stops growing: a sample far on the wrong side is not believed.", _truncated,
-           is_robust=True),
+           "An SVM whose loss stops growing: a sample far on the wrong side is not believed.", _truncated(),
+           is_robust=True, cost=Cost(2e-6, fits=18)),
     Method("truncated-adaptive", "Truncated, adaptive l1",
-           "Robust and sparse: coefficients the robust fit found small are penalised more.", _truncated_adaptive,
-           is_robust=True, share=1.5),
+           "Robust and sparse: coefficients the robust fit found small are penalised more.",
+           _truncated(penalty="adaptive-l1"), is_robust=True, cost=Cost(4e-6, fits=18)),
+    Method("truncated-rbf", "Truncated hinge, rbf", "Robust, and not linear.", _truncated(**RBF), is_robust=True,
+           cost=Cost(6e-6, kernel=True, fits=48)),
     Method("psi", "psi-learning",
-           "Counts mistakes almost as they are. Small two-class problems are searched exhaustively as far as time "
-           "allows; the last column says what is proved.", _psi, is_robust=True, share=1.5, tuned_by=_psi_dca),
+           "Counts mistakes almost as they are. Small two-class problems are searched exhaustively for a while; the "
+           "last column says what is proved.", _psi, is_robust=True, cost=Cost(3e-6, fits=18), tuned_by=_psi_dca()),
+    Method("psi-rbf", "psi-learning, rbf", "Counts mistakes almost as they are, and is not linear.", _psi_dca(**RBF),
+           is_robust=True, cost=Cost(8e-6, kernel=True, fits=48)),
     Method("reject", "Reject option, l1",
            "May answer \"I don't know\" where it is not sure; here it has to answer every row, and the notes tell "
-           "what it would have abstained from.", _reject, share=1.2),
+           "what it would have abstained from.", _reject(), cost=Cost(1.5e-6, fits=18)),
+    Method("reject-rbf", "Reject option, rbf", "May answer \"I don't know\", and is not linear.", _reject(**RBF),
+           cost=Cost(4e-6, kernel=True, fits=48)),
     Method("lp-boost", "LP-Boost", "A weighted vote of simple rules with the largest soft margin.", _lp_boost,
-           grid=(0.3, 0.5, 0.7), parameter="nu", on_table=True, max_rows=2000),
+           on_table=True, cost=Cost(2e-5, fits=42)),
     Method("l0-boost", "L0-RBoost", "A short list of rules: every further rule has to pay for itself.", _l0_boost,
-           grid=(1.0,), parameter="order", on_table=True, max_rows=2000),
-    Method("logistic", "Logistic regression", "Outside baseline (scikit-learn).", _logistic, is_ours=False),
+           on_table=True, cost=Cost(2e-5, fits=6)),
+    Method("logistic", "Logistic regression", "Outside baseline (scikit-learn).", _logistic,
+           grid={"C": (0.001, 0.01, 0.1, 1.0, 10.0)}, is_ours=False, cost=Cost(1e-6, fits=15)),
     Method("svc", "SVC, rbf kernel", "Outside baseline (scikit-learn), not linear.", _svc,
-           grid=(0.1, 1.0, 10.0), is_ours=False, share=1.6, max_rows=5000),
+           grid=_svc_grid, is_ours=False, cost=Cost(2e-8, power=2.0, fits=48)),
     Method("boosting", "Gradient boosting", "Outside baseline (scikit-learn), not linear.", _boosting,
-           grid=(0.1,), parameter="learning rate", is_ours=False),
+           grid={}, is_ours=False, cost=Cost(2e-6, base=0.3, fits=0)),
 )  # fmt: skip

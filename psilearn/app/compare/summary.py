@@ -1,4 +1,4 @@
-"""Outcomes in words: what is certified, how many coefficients, what the comparison teaches."""
+"""Outcomes in words: what is proved, how large the model is, whether it is better than chance, and what to do."""
 
 from __future__ import annotations
 
@@ -6,29 +6,44 @@ import math
 from typing import Any
 
 import numpy as np
-from scipy.stats import binomtest
 
 from ...core.result import Certificate, Claim
+from ...evaluation.rates import Rate, difference, paired, rate
+from ...evaluation.selective import Guarantee, confidence_of, guaranteed_threshold
+from ..words import shown
 from .job import Comparison, Outcome
 
+#: The promise that is looked for: at most this share of the answers wrong, with this confidence.
+RISK, LEVEL = 0.05, 0.95
 
-def certified(model: Any) -> str:
-    """Say in a few words what is proved about a fit."""
+
+def proof(model: Any) -> str:
+    """Say in a few words what is proved about the training optimum of a fit."""
     certificate = getattr(model, "certificate_", None)
     if hasattr(model, "rules_"):
-        return f"{'relaxation' if certificate else 'optimum'}, {_gap(model.gap_)}"
+        return f"{'relaxation' if certificate else 'proved'}, {_gap(model.gap_)}"
     if not isinstance(certificate, Certificate):
         return "no claim"
     if certificate.claim is Claim.CRITICAL:
         return "local optimum"
     if certificate.claim is Claim.CONVEX or certificate.claim is Claim.GLOBAL:
-        kind = "optimum" if certificate.claim is Claim.CONVEX else "global optimum"
         gap = model.gap_
         if not math.isfinite(gap):
             return "no bound"
         tolerance = model.tol if certificate.claim is Claim.CONVEX else model.gap_tol
-        return f"{kind}, {_gap(gap)}" if gap <= tolerance else f"not proved, {_gap(gap)}"
+        return f"proved, {_gap(gap)}" if gap <= tolerance else f"not proved, {_gap(gap)}"
     return str(certificate.claim.value)
+
+
+def standing(comparison: Comparison, outcome: Outcome) -> str:
+    """Return what is proved about a fit that is of use, and otherwise why it is not."""
+    if outcome.method.key == "majority":
+        return ""
+    if outcome.is_constant:
+        return "constant: same answer everywhere"
+    if not comparison.is_useful(outcome):
+        return "not clearly better than the majority"
+    return proof(outcome.model)
 
 
 def _gap(gap: float) -> str:
@@ -41,11 +56,14 @@ def n_nonzero(model: Any) -> int | None:
     """Return the number of features with a coefficient that is not zero, or of rules; None for other methods."""
     if hasattr(model, "rules_"):
         return int(model.n_rules_)
-    coef = getattr(model, "coef_", None)
-    if coef is None:
-        return None
+    coef = None if hasattr(model, "dual_coef_") else getattr(model, "coef_", None)
+    return None if coef is None else int(used_features(coef).sum())
+
+
+def used_features(coef: Any) -> np.ndarray:
+    """Return which features have a coefficient that is not zero up to rounding."""
     coef = np.atleast_2d(coef)
-    return int(np.sum(np.any(np.abs(coef) > 1e-9 * np.abs(coef).max(initial=0.0), axis=0)))
+    return np.any(np.abs(coef) > 1e-9 * np.abs(coef).max(initial=0.0), axis=0)
 
 
 def n_support(model: Any) -> int | None:
@@ -62,42 +80,111 @@ def flips_found(comparison: Comparison, outcome: Outcome) -> tuple[int, int, int
     return int(np.isin(outcome.suspects, flipped).sum()), len(outcome.suspects), len(flipped)
 
 
-def against(outcome: Outcome, other: Outcome) -> tuple[int, int, float]:
-    """Return test rows only ``other`` got wrong, rows only ``outcome`` got wrong, and McNemar's exact p value."""
-    gained = int(np.sum(other.wrong & ~outcome.wrong))
-    lost = int(np.sum(outcome.wrong & ~other.wrong))
-    p = binomtest(gained, gained + lost).pvalue if gained + lost else 1.0
-    return gained, lost, float(p)
+# -- the story --------------------------------------------------------------------------------------------------------
 
 
-def verdict(comparison: Comparison) -> str:
-    """Say in a few sentences whether robustness pays on this table."""
+def story(comparison: Comparison) -> list[str]:
+    """Say what to do, in a few sentences: which model to use, and how much better than chance and boosting it is."""
     if not comparison.outcomes:
-        return "No method finished within the budget."
-    best = [o for o in comparison.outcomes if o.error == comparison.best.error]
-    names = ", ".join(o.method.label for o in best[:3]) + (" and others" if len(best) > 3 else "")
-    parts = [f"Smallest test error: {names}, {100 * best[0].error:.1f}% of {_rows(best[0].wrong.size)}."]
-    robust = [o for o in comparison.outcomes if o.method.is_robust]
-    svm = comparison.outcome("svm-l2")
-    if robust and svm is not None:
-        parts.append(_against_the_svm(min(robust, key=lambda o: o.error), svm))
-    found = [(counts, o) for o in robust if (counts := flips_found(comparison, o)) is not None]
-    if found:
-        (hits, refused, flips), outcome = max(found, key=lambda f: f[0][0] / max(f[0][1], f[0][2]))
-        parts.append(f"{outcome.method.label} refused {refused} labels, {hits} of them among the {flips} flipped ones.")
-    return " ".join(parts)
+        return ["No method finished within the budget."]
+    if not any(comparison.is_useful(o) for o in comparison.outcomes):
+        return [_nothing_works(comparison)]
+    chosen = comparison.recommended
+    if chosen is None or not comparison.is_useful(chosen):
+        best = comparison.best
+        words = f"Smallest test error: {best.method.label}, {rate(best.wrong)}; {_chance(comparison)}."
+        if chosen is not None:
+            words += f" {chosen.method.label}, best in the tuning, is not clearly better than that."
+        return [words]
+    parts = [_recommendation(comparison, chosen), *_rivals(comparison, chosen)]
+    if promised := promise(comparison, chosen):
+        parts.append(promised[0])
+    return [*parts, *_found_flips(comparison)]
 
 
-def _against_the_svm(robust: Outcome, svm: Outcome) -> str:
-    gained, lost, p = against(robust, svm)
-    if gained == lost:
-        return f"{robust.method.label} and the SVM make equally many errors."
-    size = "a difference chance alone can explain" if p > 0.05 else "more than chance explains"
+def _chance(comparison: Comparison) -> str:
+    label = shown(comparison.splits[0].majority, 40)
+    return f"always answering '{label}' is wrong in {100 * comparison.chance.value:.1f}%"
+
+
+def _nothing_works(comparison: Comparison) -> str:
+    target, least = shown(comparison.data.target, 40), 100 * comparison.best.error
     return (
-        f"Against the SVM, {robust.method.label} gets {_rows(abs(gained - lost))} "
-        f"{'more' if gained > lost else 'fewer'} right ({size}, p = {p:.2g})."
+        f"No method predicts '{target}' clearly better than chance: {_chance(comparison)}, the best of "
+        f"{len(comparison.outcomes)} methods in {least:.1f}%. Use none of these models: the columns tell little about "
+        "the label, or there are too few rows to see it."
     )
 
 
-def _rows(n: int) -> str:
-    return "1 test row" if n == 1 else f"{n} test rows"
+def _recommendation(comparison: Comparison, chosen: Outcome) -> str:
+    return (
+        f"Use {chosen.method.label} (psilearn fit --method {chosen.method.key}), chosen on the training rows alone. On "
+        f"the {len(chosen.wrong)} test rows it is wrong in {rate(chosen.wrong)}; {_chance(comparison)}."
+    )
+
+
+def _rivals(comparison: Comparison, chosen: Outcome) -> list[str]:
+    parts = []
+    for key in ("boosting", "svm-l2"):
+        rival = comparison.outcome(key)
+        if rival is not None and rival is not chosen:
+            parts.append(f"{_versus(rival, chosen)}.")
+    return parts
+
+
+def _versus(rival: Outcome, chosen: Outcome) -> str:
+    """Say how a rival compares with the chosen method."""
+    versus, gain = paired(chosen.wrong, rival.wrong), difference(chosen.wrong, rival.wrong)
+    name = f"{rival.method.label} is wrong in {100 * rival.error:.1f}%"
+    if not versus.is_clear:
+        return f"{name}, a difference that chance alone can explain (p = {versus.p:.2g})"
+    word = "more" if gain.value > 0 else "less"
+    low, high = sorted((abs(gain.low), abs(gain.high)))
+    return f"{name}, {100 * abs(gain.value):.1f} points {word} (95% interval {100 * low:.1f} to {100 * high:.1f})"
+
+
+def _found_flips(comparison: Comparison) -> list[str]:
+    robust = [o for o in comparison.outcomes if o.method.is_robust]
+    found = [(counts, o) for o in robust if (counts := flips_found(comparison, o)) is not None]
+    if not found:
+        return []
+    (hits, refused, flips), outcome = max(found, key=lambda f: f[0][0] / max(f[0][1], f[0][2]))
+    return [f"{outcome.method.label} refused {refused} labels, {hits} of them among the {flips} flipped ones."]
+
+
+def promise(comparison: Comparison, chosen: Outcome) -> tuple[str, Guarantee] | None:
+    """Return the promise that can be made if the chosen model answers only where it is sure; None if it has no scores.
+
+    The thresholds come from the training rows and the choice of the model too, so the test rows are a calibration
+    sample (:func:`psilearn.evaluation.selective.guaranteed_threshold`).
+    """
+    split = comparison.splits[0]
+    if comparison.settings.outer_folds or not hasattr(chosen.model, "decision_function"):
+        return None
+    training = confidence_of(chosen.model.decision_function(split.training(chosen.method)))
+    candidates = np.unique(np.r_[0.0, np.quantile(training, np.linspace(0.0, 0.99, 100))])
+    confidence = confidence_of(chosen.model.decision_function(split.testing(chosen.method)))
+    made = guaranteed_threshold(confidence, ~chosen.wrong, candidates, RISK, LEVEL)
+    if math.isinf(made.threshold):
+        return (
+            f"A promise of at most {100 * RISK:g}% wrong answers with {100 * LEVEL:g}% confidence cannot be made with "
+            f"{len(chosen.wrong)} test rows, even if it answers only where it is sure.",
+            made,
+        )
+    if made.coverage == 1.0:
+        words = f"It can answer every row: at most {100 * RISK:g}% of its answers are wrong"
+    else:
+        words = (
+            f"Silent where its margin is {made.threshold:.3g} or less, it answers {100 * made.coverage:.0f}%; at most "
+            f"{100 * RISK:g}% of answers wrong"
+        )
+    return f"{words}, with {100 * LEVEL:g}% confidence.", made
+
+
+# -- two classes ------------------------------------------------------------------------------------------------------
+
+
+def sensitivities(comparison: Comparison, outcome: Outcome) -> dict[str, Rate]:
+    """Return, for every class, the share of its test rows that a method recognises, with its interval."""
+    y = comparison.y_test
+    return {str(label): rate(~outcome.wrong[y == label]) for label in np.unique(y)}

@@ -1,33 +1,45 @@
-"""Choosing C: few folds, a wide grid, warm starts along C, and a clock."""
+"""Tuning and fitting one method on training rows: the library's tuner, and how many rows there is time for."""
 
 from __future__ import annotations
 
-import time
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import _safe_indexing
 
-from ...estimators.base import MarginEstimator
-from ...estimators.path import regularization_path
+from ... import TunedClassifier
+from .costs import Plan
 from .methods import Context, Method
 from .splits import folds
 
-#: How many times a later one the first fold is assumed to take.
-START_UP = 3.0
+#: A time limit is for machines that are much slower than the plan thinks, so that it hardly ever decides.
+SLACK = 4.0
+LEAST_SECONDS = 5.0
 
 
 @dataclass(frozen=True)
 class Tuning:
-    """Values tried, their cross-validated errors, and the choice: the smallest error, the smallest value of equals."""
+    """What was tried and chosen.
 
-    values: tuple[float, ...]
-    errors: tuple[float, ...]
-    best: float
-    skipped: int
-    seconds: float
+    Attributes
+    ----------
+    best : mapping
+        The parameters chosen, empty if nothing was tuned.
+    error : float or None
+        Their cross-validated error within the training rows.
+    tried : tuple of (mapping, float)
+        All candidates with their cross-validated errors; nan where time was over.
+    """
+
+    best: Mapping[str, Any] = field(default_factory=dict)
+    error: float | None = None
+    tried: tuple[tuple[Mapping[str, Any], float], ...] = ()
+
+    def __str__(self) -> str:
+        return in_words(self.best)
 
 
 def thin(y: NDArray, max_rows: int, seed: int) -> tuple[NDArray[np.intp], list[str]]:
@@ -41,72 +53,49 @@ def thin(y: NDArray, max_rows: int, seed: int) -> tuple[NDArray[np.intp], list[s
     return np.sort(np.r_[first, rest][:max_rows]), [f"trained on a random {max_rows} of {n} rows"]
 
 
-def tune(
-    method: Method,
-    X: Any,
-    y: NDArray,
-    n_folds: int,
-    context: Context,
-    seconds: float,
-    groups: NDArray[np.intp] | None = None,
-) -> Tuning:
-    """Choose the value of the method's parameter by cross-validation within about ``seconds`` seconds.
+def tuned_fit(
+    method: Method, X: Any, y: NDArray, groups: NDArray[np.intp] | None, context: Context, plan: Plan, n_folds: int
+) -> tuple[Any, Tuning, list[str]]:
+    """Return the fitted classifier, how it was tuned, and notes on what was cut short.
 
-    Whole paths are fitted while time is left, values in an order that spreads over the grid; the values every fold has
-    seen compete. With no time at all the middle of the grid is taken.
+    Parameters
+    ----------
+    method : Method
+        What is fitted.
+    X, y, groups : array-like
+        Training rows as the method reads them, their labels, and which belong together.
+    context : Context
+        What it is built for.
+    plan : Plan
+        Rows for tuning.
+    n_folds : int
+        Folds of the tuning.
     """
-    start = time.perf_counter()
-    middle = method.grid[len(method.grid) // 2]
-    if len(method.grid) == 1 or np.unique(y, return_counts=True)[1].min() < 2:
-        return Tuning((), (), middle, 0, 0.0)
-    build = method.tuned_by or method.build
-    parts = folds(y, groups, n_folds, context.seed)
-    values = _spread(method.grid)
-    errors: dict[float, float] = {}
-    context = replace(context, limit=max(0.1, seconds / (len(parts) * len(values))))
-    estimator = build(middle, context)
-    if isinstance(estimator, MarginEstimator):
-        errors = _along_paths(estimator, X, y, parts, values, start + seconds)
-    else:
-        for value in values:
-            if errors and time.perf_counter() - start > seconds:
-                break
-            errors[value] = _error(build(value, context), X, y, parts)
-    tried = tuple(sorted(errors))
-    best = min(tried, key=lambda v: (errors[v], v)) if tried else middle
-    return Tuning(tried, tuple(errors[v] for v in tried), best, len(values) - len(tried), time.perf_counter() - start)
+    context = replace(context, limit=max(LEAST_SECONDS, SLACK * plan.seconds))
+    model = method.build(context)
+    grid = method.grid_for(context)
+    if not grid or np.unique(y, return_counts=True)[1].min() < 2:
+        return model.fit(X, y), Tuning(), []
+    rows, notes = thin(y, plan.tune_rows, context.seed)
+    inner = (method.tuned_by or method.build)(context)
+    parts = folds(y[rows], None if groups is None else groups[rows], n_folds, context.seed)
+    tuner = TunedClassifier(inner, grid, cv=parts, scoring="accuracy").fit(_safe_indexing(X, rows), y[rows])
+    tuning = _tuning(tuner)
+    if skipped := sum(np.isnan(error) for _, error in tuning.tried):
+        notes = [*notes, f"time allowed {len(tuning.tried) - skipped} of {len(tuning.tried)} candidates in tuning"]
+    if method.tuned_by is None and len(rows) == len(y):
+        return tuner.best_estimator_, tuning, notes
+    notes = [note.replace("trained", "tuned") for note in notes]
+    return model.set_params(**tuner.best_params_).fit(X, y), tuning, notes
 
 
-def _along_paths(
-    estimator: MarginEstimator, X: NDArray, y: NDArray, parts: list[Any], values: list[float], deadline: float
-) -> dict[float, float]:
-    """Errors by warm-started paths; the time of a fold decides how many values the next ones can afford."""
-    wrong = {v: 0 for v in values}
-    for at, (train, test) in enumerate(parts):
-        start = time.perf_counter()
-        path = regularization_path(estimator, X[train], y[train], values)
-        for value, W, b in zip(path.Cs, path.coefs, path.intercepts):
-            F = X[test] @ W.T + b
-            codes = (F[:, 0] > 0).astype(int) if F.shape[1] == 1 else F.argmax(axis=1)
-            wrong[float(value)] += int(np.sum(path.classes[codes] != y[test]))
-        folds_left = len(parts) - at - 1
-        if folds_left:
-            # The first fold also pays for imports and compiled code being loaded.
-            pace = (time.perf_counter() - start) / (START_UP if at == 0 else 1)
-            room = int(len(values) * (deadline - time.perf_counter()) / max(pace * folds_left, 1e-9))
-            values = values[: max(1, room)]
-    return {v: wrong[v] / len(y) for v in values}
+def _tuning(tuner: Any) -> Tuning:
+    errors = 1.0 - np.asarray(tuner.cv_results_["mean_test_score"])
+    error = 1.0 - tuner.best_score_
+    tried = tuple(zip(tuner.cv_results_["params"], errors.tolist()))
+    return Tuning(tuner.best_params_, None if np.isnan(error) else float(error), tried)
 
 
-def _error(model: Any, X: Any, y: NDArray, parts: list[Any]) -> float:
-    wrong = 0
-    for train, test in parts:
-        model.fit(_safe_indexing(X, train), y[train])
-        wrong += int(np.sum(model.predict(_safe_indexing(X, test)) != y[test]))
-    return wrong / len(y)
-
-
-def _spread(grid: tuple[float, ...]) -> list[float]:
-    """Order a sorted grid from the middle outwards, so that any beginning of it covers the range."""
-    middle = len(grid) // 2
-    return sorted(grid, key=lambda v: abs(grid.index(v) - middle))
+def in_words(params: Mapping[str, Any]) -> str:
+    """Return parameters as "name = value, ..."."""
+    return ", ".join(f"{name} = {v:.3g}" if isinstance(v, float) else f"{name} = {v}" for name, v in params.items())

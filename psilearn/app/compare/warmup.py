@@ -21,7 +21,7 @@ def warm_up(methods: Sequence[Method], n_classes: int, progress: Callable[[str, 
     y = np.resize(np.arange(k), 18)
     X = rng.normal(size=(18, 3)) + 0.3 * y[:, None]
     frame = pd.DataFrame(X, columns=["a", "b", "c"])
-    context = Context(limit=None, seed=0, n_classes=k, n_rows=len(y))
+    context = Context(limit=None, seed=0, n_classes=k, n_rows=len(y), n_features=X.shape[1])
     ours = [m for m in methods if m.is_ours]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
@@ -30,6 +30,6 @@ def warm_up(methods: Sequence[Method], n_classes: int, progress: Callable[[str, 
             for build in filter(None, (method.build, method.tuned_by)):
                 # What a method cannot do it says when it is run on the real table.
                 with suppress(ValueError, ProgramError):
-                    model = build(method.grid[len(method.grid) // 2], context)
+                    model = build(context)
                     # Compiling would count against a limit, and what comes after a limit is not compiled.
                     model.set_params(time_limit=None).fit(frame if method.on_table else X, y)

@@ -67,7 +67,7 @@ def paths(comparison: Comparison, seconds: float) -> list[dict[str, Any]]:
                 "Cs": list(PATH_CS),
                 "lines": [{"name": names[j], "values": _numbers(sign[:, j])} for j in chosen],
                 "nonzero": [int(v) for v in np.sum(size > 1e-9 * max(size.max(), 1e-300), axis=1)],
-                "chosen": None if outcome is None else outcome.tuning.best,
+                "chosen": None if outcome is None else outcome.tuning.best.get("C"),
                 "signed": path.coefs.shape[1] == 1,
             }
         )
@@ -80,7 +80,7 @@ def risk_coverage(comparison: Comparison, seconds: float) -> list[dict[str, Any]
     rows = thin(split.y_train, PICTURE_ROWS, comparison.settings.seed)[0]
     X, y = split.X_train[rows], split.y_train[rows]
     tuned = comparison.outcome("svm-l2")
-    C = 0.1 if tuned is None else tuned.tuning.best
+    C = 0.1 if tuned is None else float(tuned.tuning.best.get("C", 0.1))
     deadline = time.perf_counter() + seconds
     out = []
     for d in DS:

@@ -12,9 +12,11 @@ import sklearn
 
 from ... import __version__
 from ...core.result import Certificate, Claim
+from ...evaluation.rates import paired
 from ..compare.abstain import answers
 from ..compare.job import Comparison, Outcome
-from ..compare.summary import against, certified, flips_found, n_nonzero, n_support, verdict
+from ..compare.summary import flips_found, n_nonzero, n_support, standing, story
+from ..compare.tuning import Tuning, in_words
 from ..pages import data_script, table, text
 
 SUSPECT_ROWS = 40
@@ -44,7 +46,7 @@ def header(comparison: Comparison, source: str, sections: Sequence[tuple[str, st
     return (
         '<a class="skip" href="#main">Skip to the results</a><header>'
         f"<h1>Can the labels of {text(source)} be trusted?</h1>"
-        f'<p class="verdict">{text(verdict(comparison), 600)}</p>'
+        f'<p class="verdict">{text(" ".join(story(comparison)), 600)}</p>'
         f'<nav aria-label="Sections"><ul>{links}</ul></nav></header>'
     )
 
@@ -75,7 +77,7 @@ def methods_section(comparison: Comparison) -> str:
     rows = [_method_row(comparison, o, svm, best, top) for o in comparison.outcomes]
     head = [
         "method", "test error", f"95% interval,<br>0–{100 * top:.0f}%", "against SVM, l2", "coefs", "support",
-        "suspects", "tuned", "seconds", "certified",
+        "suspects", "tuned", "seconds", "training optimum",
     ]  # fmt: skip
     caption = (
         "Errors on rows no method has seen, with Wilson's interval; rows only this method got right (+) or wrong (−) "
@@ -118,14 +120,14 @@ def _method_row(comparison: Comparison, o: Outcome, svm: Outcome | None, best: f
     suspects = f"{found[0]}/{found[1]}" if found else _count(None if o.suspects is None else len(o.suspects))
     versus = ""
     if svm is not None and svm is not o:
-        gained, lost, p = against(o, svm)
+        gained, lost, p = paired(o.wrong, svm.wrong)
         versus = f"+{gained} −{lost}, p = {p:.1g}"
-    tuned = f"{text(o.method.parameter)} = {o.tuning.best:g}" if o.tuning.values else ""
+    tuned = text(str(o.tuning))
     mark = ' class="best"' if o.error == best else ""
     return [
         f"<span{mark}>{text(o.method.label)}</span>", f"<span{mark}>{100 * o.error:.1f}%</span>", dot, versus,
         _count(n_nonzero(o.model)), _count(n_support(o.model)), suspects, tuned, f"{o.seconds:.1f}",
-        text(certified(o.model)),
+        text(standing(comparison, o)),
     ]  # fmt: skip
 
 
@@ -298,6 +300,14 @@ def certificates_section(comparison: Comparison, data: list[dict[str, Any]]) -> 
     )
 
 
+def _tried(tuning: Tuning) -> str:
+    """Return the candidates of a tuning with their errors."""
+    return "; ".join(
+        f"{text(in_words(params))}: " + ("no time" if math.isnan(error) else f"{100 * error:.1f}%")
+        for params, error in tuning.tried
+    )
+
+
 def settings_section(comparison: Comparison, command: str) -> str:
     """Return everything needed to repeat the comparison."""
     s = comparison.settings
@@ -314,11 +324,9 @@ def settings_section(comparison: Comparison, command: str) -> str:
         f"Python {platform.python_version()}",
     }
     grids = "".join(
-        f"<dt>{text(o.method.label)}</dt><dd>{text(o.method.parameter)} in "
-        f"{', '.join(f'{v:g} ({100 * e:.1f}% error)' for v, e in zip(o.tuning.values, o.tuning.errors))}; "
-        f"{o.tuning.best:g} chosen</dd>"
+        f"<dt>{text(o.method.label)}: {text(str(o.tuning))}</dt><dd>{_tried(o.tuning)}</dd>"
         for o in comparison.outcomes
-        if o.tuning.values
+        if o.tuning.tried
     )
     return (
         f"<pre><code>{text(command, 500)}</code></pre><dl>"
