@@ -36,6 +36,7 @@ CLASSES: dict[str, str] = {
     "LPBoostClassifier": "estimators.rules",
     "L0BoostClassifier": "estimators.rules",
     "SlipperClassifier": "estimators.rules",
+    "TunedClassifier": "estimators.tuning.classifier",
     "LogicalBinarizer": "rules.binarize",
     "Attribute": "rules.attributes",
     "Conjunction": "rules.attributes",

@@ -204,3 +204,12 @@ def test_interrupted_writing_leaves_the_old_file(tmp_path):
     with writing(path) as file:
         file.write("new")
     assert path.read_text() == "new"
+
+
+def test_a_tuned_classifier_is_the_same_again(tmp_path):
+    X, y = sample()
+    model = psilearn.TunedClassifier(psilearn.SVMClassifier(), {"C": [0.1, 1.0]}, cv=3).fit(X, y)
+    save(model, tmp_path / "m")
+    again = load(tmp_path / "m")
+    np.testing.assert_array_equal(again.decision_function(X), model.decision_function(X))
+    assert again.best_params_ == model.best_params_
