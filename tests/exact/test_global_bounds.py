@@ -18,11 +18,13 @@ from psilearn.exact.sample_state_jit import TOP
 from psilearn.exact.search import Budget
 from psilearn.exact.two_class import solver as mip
 from psilearn.exact.two_class.incumbent import given_incumbent
+from psilearn.exact.two_class.lines import LineSearch
 from psilearn.exact.two_class.model import make_model
 from psilearn.exact.two_class.reduction import reduce
 from psilearn.exact.two_class.tree.search import TreeSearch
 
 from oracles.one_feature import exact_optimum
+from oracles.samples import two_class_problem
 
 registry = importlib.import_module("psilearn.solve")
 
@@ -150,6 +152,28 @@ def test_bounds_of_the_tree_hold_without_any_incumbent(kind, tightened):
         optimum = mip.solve(problem, Options(gap_tol=1e-8, time_limit=20.0)).objective
         assert constant.value[0] == given_incumbent(model, [])[0].value[0]
         assert reduction.unit * search.bound == pytest.approx(optimum, rel=1e-6)
+
+
+@pytest.mark.parametrize("loss", [Psi(1.0), TruncatedHinge(0.0)], ids=repr)
+def test_tightened_nodes_hold_the_optimum_of_the_plane(loss):
+    """A value a little above the optimum, but no solution of it: what confines a margin too much cuts off the optimum.
+
+    The truth is found by lines.
+    """
+    for seed in range(12):
+        model = make_model(reduce(two_class_problem([seed, 5], 40, 2, loss)), loss)
+        best, scratch = given_incumbent(model, [])
+        LineSearch(model, best, Options(gap_tol=1e-9)).run(Budget())
+        optimum = float(best.value[0])
+        best.value[0], best.u[:] = 1.02 * optimum, -np.inf  # margins that are in no node
+        search = TreeSearch(model, best, scratch, Options(gap_tol=0.0))
+        search.tighten_root(Budget())
+        search.tightened_at = 0.0  # not again: the states given would mislead it
+        search.model = model._replace(given=np.full_like(model.given, TOP))
+        search.run(Budget(work=20_000))
+        assert search.done
+        assert best.value[0] == 1.02 * optimum
+        assert search.bound == pytest.approx(optimum, rel=1e-6)
 
 
 @pytest.mark.parametrize(

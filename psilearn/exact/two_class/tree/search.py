@@ -23,7 +23,8 @@ from ..node.ascent_jit import SOLVED
 from ..node.node_jit import Model, NodeWorkspace, solve_node
 from ..settings import Settings
 from ..slots_jit import empty_heap, grown, push
-from .branching_jit import make_history, tighten_lows
+from .branching_jit import REACH, make_history
+from .tightening_jit import tighten_all
 from .tree_jit import COUNTERS, FALSE_PROOFS, NODES, Pool, advance
 
 
@@ -38,9 +39,14 @@ class TreeConstants:
     chunk_nodes : int
         Nodes of a chunk where the number of nodes ends it: fixed, so that the outcome can be repeated.
     rounds : int
-        Times a node is solved, tightened and solved again, at most; also rounds of tightening at the root.
+        Times a node is solved, tightened and solved again, at most.
+    root_rounds : int
+        Rounds of tightening at the root, at most.
+    least_gain : float
+        Part of the distances between t and the lower ends of all margins that a round at the root must gain for
+        another one.
     tighten_after : float
-        Nodes per sample before margins are tightened at the root: easy problems are done before that.
+        Nodes per sample before the root is tightened to its fixpoint: easy problems are done before that.
     tighten_again : float
         Part of the incumbent value at the last tightening below which another one pays.
     """
@@ -48,7 +54,9 @@ class TreeConstants:
     chunk_seconds: float = 0.05
     chunk_nodes: int = 64
     rounds: int = 5
-    tighten_after: float = 4.0
+    root_rounds: int = 30
+    least_gain: float = 0.02
+    tighten_after: float = 1.0
     tighten_again: float = 0.98
 
 
@@ -76,7 +84,7 @@ class TreeSearch:
             make_workspace(model),
             np.zeros(COUNTERS, np.int64),
         )
-        self.history, self.floor = make_history(n), np.full(1, math.inf)
+        self.history, self.floor = make_history(model.dist), np.full(1, math.inf)
         self.tightened_at, self.proved = math.inf, 0.0
         self.most_slots = max(4 * n, int(options.of(Settings).memory / (25 * n + 32)))
         self.chunk = 1
@@ -146,18 +154,15 @@ class TreeSearch:
         self.pool.high[slots] = np.minimum(self.pool.high[slots], self.high)
 
     def _tighten_lows(self, upper: float, budget: Budget) -> None:
-        """Bound tightening at the root while it helps."""
+        """Tighten the lower ends at the root to their fixpoint."""
         model, node = self.model, self.node
-        price = np.zeros(model.y.size)
-        for _ in range(CONSTANTS.rounds):
+        for _ in range(CONSTANTS.root_rounds):
             node.state[:], node.low[:], node.high[:], node.alpha[:] = model.given, self.low, self.high, 0.0
             bound, flag = solve_node(model, node, upper)
             if flag != SOLVED or bound >= upper or budget.is_over:
                 break
-            if not price.any():
-                price = np.sqrt(2.0 * (upper - bound)) / np.maximum(np.median(model.dist, axis=1), 1e-9)
-            before = float(np.sum(self.low))
-            tighten_lows(model, node, self.trial, price, upper, bound)
+            tighten_all(model, node, self.trial, self.history[REACH], upper, bound)
+            gain = float(np.sum(node.low - self.low))
             self.low = node.low.copy()
-            if float(np.sum(self.low)) < 0.9 * before:
+            if gain < CONSTANTS.least_gain * float(np.sum(np.maximum(model.t - self.low, 0.0))):
                 break

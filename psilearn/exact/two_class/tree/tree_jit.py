@@ -20,7 +20,8 @@ from ..node.active_set_jit import clear, copy
 from ..node.node_jit import tighten
 from ..node.pointers_jit import by_pointer
 from ..slots_jit import pop, push
-from .branching_jit import branching_sample
+from .branching_jit import REACH, SCORE, branching_sample
+from .tightening_jit import tighten_lows
 
 #: Counters of a search: nodes, proofs that contradict an incumbent (there must be none), and how many there are.
 NODES, FALSE_PROOFS, COUNTERS = 0, 1, 2
@@ -95,8 +96,9 @@ def _is_false_proof(model, best, work, bound, allowance):
 def advance(solve, model, work, pool, best, scratch, history, floor, counters, gap_tol, n_nodes, effort):
     """Process about ``n_nodes`` nodes, best bound first, each followed by a dive; fewer if tree or memory end.
 
-    A trial of both children of a sample counts as a node. ``scratch`` is memory for alternating minimisation and
-    trials, ``history`` what :mod:`.branching_jit` learns, ``floor`` the smallest bound of a discarded node.
+    A trial of both children of a sample counts as a node, and so does a tilted problem. ``scratch`` is memory for
+    alternating minimisation and trials, ``history`` what :mod:`.branching_jit` and :mod:`.tightening_jit` learn,
+    ``floor`` the smallest bound of a discarded node.
     """
     n = model.y.size
     diving = False
@@ -138,6 +140,18 @@ def advance(solve, model, work, pool, best, scratch, history, floor, counters, g
             fixed = tighten(model, work, best.value[0] - value + allowance)
             if fixed == 0 and not improved:
                 break
+        if not pruned and model.norm == 2:
+            bound, solved = tighten_lows(
+                solve, model, work, scratch, history[REACH], history[SCORE], best.value[0] + allowance, bound, target,
+                0.01 * allowance, n_nodes + _LONGEST_DIVE,
+            )  # fmt: skip
+            counters[NODES] += solved
+            done += solved
+            offer(model, best, work.w, work.b[0], work.u)
+            if _is_false_proof(model, best, work, bound, allowance):
+                counters[FALSE_PROOFS] += 1
+                return
+            pruned = bound >= target
         if pruned:
             floor[0] = min(floor[0], bound)
             continue
@@ -146,13 +160,12 @@ def advance(solve, model, work, pool, best, scratch, history, floor, counters, g
         )
         done += trials
         counters[NODES] += trials
-        if is_decided:
-            diving = True
+        if is_decided or (who == n and fixed > 0):  # the margins do not know of the last fixings yet
+            diving = done < n_nodes + _LONGEST_DIVE
+            if not diving:
+                _open_node(pool, bound, work)
             continue
         if who == n:
-            if fixed > 0:  # the margins do not know of the last fixings yet
-                diving = True
-                continue
             floor[0] = min(floor[0], bound)
             continue
         go_in = work.u[who] >= model.t  # what the relaxation leaves far below t is probably left out
