@@ -19,6 +19,7 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from .app.audit import find_label_issues
+    from .app.export.write import export
     from .app.label_prices import certify_labels
     from .app.persist import load, save
     from .estimators.rules import L0BoostClassifier, LPBoostClassifier, SlipperClassifier
@@ -37,6 +38,7 @@ _LAZY = {
     "best_monomial": "rules.rules",
     "certify_labels": "app.label_prices",
     "check": "proofs.write",
+    "export": "app.export.write",
     "find_label_issues": "app.audit",
     "load": "app.persist",
     "prove": "proofs.write",
@@ -77,6 +79,7 @@ __all__ = [
     "best_monomial",
     "certify_labels",
     "check",
+    "export",
     "find_label_issues",
     "load",
     "prove",

@@ -12,6 +12,7 @@ from .. import __version__
 from .commands.audit import audit
 from .commands.common import STOPPED
 from .commands.compare import compare
+from .commands.export import export
 from .commands.models import fit, predict
 from .commands.pages import explore, reproduce
 from .commands.proofs import check, prove
@@ -21,7 +22,7 @@ app = typer.Typer(
     help="Robust, sparse, abstaining classifiers that prove how good their fit is.",
     add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False,
 )  # fmt: skip
-for command in (compare, audit, fit, predict, prove, check, explore, reproduce):
+for command in (compare, audit, fit, predict, export, prove, check, explore, reproduce):
     app.command()(command)
 
 #: The base class of all usage errors; typer exports only its heirs.
