@@ -18,6 +18,7 @@ from ...core.losses import Loss
 from ...core.result import InconsistentBoundError, Status
 from ...core.solving import Clock, Options
 from ..search import Budget, Search
+from .groups import GroupSearch, suits_groups
 from .hitting.search import HittingSearch
 from .incumbent import Points, given_incumbent, improve_incumbent, polish
 from .incumbent_jit import Best
@@ -195,6 +196,8 @@ def make_portfolio(model: Model, best: Best, scratch: NodeWorkspace, options: Op
     tree = Member(lambda: TreeSearch(model, best, scratch, options))
     tree.search = tree.make()
     members = [tree, Member(lambda: HittingSearch(model, best, scratch, options), "psilearn with HiGHS")]
+    if suits_groups(model):
+        members.insert(1, Member(lambda: GroupSearch(model, best, scratch, options)))
     if suits_violations(model):
         members.insert(0, Member(lambda: ViolationSearch(model, best, options)))
     use_lines = suits_lines(model) and options.max_iter is None

@@ -1,0 +1,107 @@
+"""The bound by groups never exceeds the optimum, never falls, and is not empty."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from psilearn.core.losses import HardMargin, Psi, TruncatedHinge
+from psilearn.core.solving import Options
+from psilearn.exact.sample_state_jit import FREE, IN
+from psilearn.exact.search import Budget
+from psilearn.exact.two_class import groups
+from psilearn.exact.two_class import solver as mip
+from psilearn.exact.two_class.incumbent import given_incumbent
+from psilearn.exact.two_class.model import make_model
+from psilearn.exact.two_class.reduction import reduce
+
+from oracles.exact_reference import optimum_l1, optimum_l2
+from oracles.samples import KINDS, two_class_problem
+
+LOSSES = [Psi(1.0), TruncatedHinge(-0.5), Psi(2.0), HardMargin()]
+
+
+@pytest.fixture
+def tiny_groups(monkeypatch):
+    monkeypatch.setattr(groups, "CONSTANTS", replace(groups.CONSTANTS, first_size=3, slice_nodes=16))
+
+
+def without_incumbents(problem):
+    """The search with the best constant as its only incumbent for good: a good one would hide a wrong bound."""
+    model = make_model(reduce(problem), problem.loss)
+    best, scratch = given_incumbent(model, [])
+    search = groups.GroupSearch(model, best, scratch, Options())
+    search._offer = lambda w, b: None
+    return search
+
+
+def bounds(search):
+    """All bounds until the last two groups are solved, in slices of a few nodes."""
+    found = [0.0]
+    while not search.is_stuck and not search.done:
+        search.run(Budget(work=5))
+        assert search.bound >= found[-1]
+        found.append(search.bound)
+    return found
+
+
+@pytest.mark.parametrize("norm", [2, 1])
+@pytest.mark.parametrize("loss", LOSSES[:3], ids=repr)
+def test_no_bound_exceeds_the_enumerated_optimum(tiny_groups, loss, norm):
+    optimum_of = optimum_l2 if norm == 2 else optimum_l1
+    useful = 0
+    for seed in range(5):
+        problem = two_class_problem([seed, 3], 6, 2, loss, norm=norm)
+        optimum = optimum_of(problem.space.X, problem.signs, problem.costs, loss)
+        bound = reduce(problem).unit * bounds(without_incumbents(problem))[-1]
+        assert bound <= optimum * (1.0 + 1e-9)
+        useful += bound > 0.3 * optimum
+    assert useful >= 2
+
+
+@pytest.mark.parametrize("norm", [2, 1])
+@pytest.mark.parametrize("kind", KINDS)
+def test_bounds_stay_below_the_optimum_of_the_tree(tiny_groups, kind, norm):
+    useful = 0
+    for seed, loss in enumerate(LOSSES):
+        problem = two_class_problem([seed, 4], 24, 2, loss, kind, norm)
+        optimum = mip.solve(problem, Options(gap_tol=1e-6, max_iter=100_000)).objective
+        bound = reduce(problem).unit * bounds(without_incumbents(problem))[-1]
+        assert bound <= optimum * (1.0 + 1e-6)
+        useful += bound > 0.3 * optimum
+    assert useful >= 1
+
+
+def test_two_groups_far_from_each_other_are_bounded_exactly(tiny_groups):
+    """Copies of one problem, each with half of the penalty: the bound is the optimum of all copies together."""
+    problem = two_class_problem([5, 5], 3, 1, Psi(2.0), C=3.0)
+    single = mip.solve(problem, Options(gap_tol=1e-9, max_iter=10_000)).objective
+    model = make_model(reduce(problem), problem.loss)
+    n = model.y.size
+    twice = model._replace(
+        a=np.vstack([model.a] * 2), y=np.tile(model.y, 2), cost=np.tile(model.cost / 2, 2),
+        dist=np.tile(model.dist, (2, 2)), given=np.tile(model.given, 2),
+    )  # fmt: skip
+    parts = [groups.Group(np.arange(n) + n * k, 0.5, 0.0, []) for k in range(2)]
+    for part in parts:
+        while not part.done:
+            part.run(twice, Options(), Budget())
+    assert reduce(problem).unit * sum(part.bound for part in parts) == pytest.approx(single, rel=2e-3)
+
+
+def test_samples_bound_to_their_side_stay_so_in_their_group(tiny_groups):
+    problem = two_class_problem([1, 1], 24, 2, Psi(1.0))
+    model = make_model(reduce(problem), problem.loss)
+    best, _ = given_incumbent(model, [])
+    given = np.where(best.u >= model.t, IN, FREE).astype(np.int8)
+    free = without_incumbents(problem)
+    bound_to = without_incumbents(problem)
+    bound_to.model = model._replace(given=given)
+    assert bounds(bound_to)[-1] >= bounds(free)[-1] * (1.0 - 2e-3)
+
+
+def test_groups_hold_every_sample_once_and_are_small():
+    X = np.vstack([np.zeros((30, 2)), np.random.default_rng(0).normal(size=(70, 2))])
+    parts = groups.divide(X, 12)
+    assert np.array_equal(np.sort(np.concatenate(parts)), np.arange(100))
+    assert max(part.size for part in parts) <= 12
