@@ -102,6 +102,8 @@ class Certificate:
         The coefficients and intercepts the claim is about; a :class:`Result` fills it in.
     proof : Proof or None
         What :meth:`verify` replays to recompute a global bound.
+    record : object or None
+        What a search remembers of its tree; it proves nothing, but makes a proof quick to find.
     """
 
     claim: Claim
@@ -114,6 +116,7 @@ class Certificate:
     note: str = ""
     point: tuple[NDArray[np.float64], NDArray[np.float64]] | None = field(default=None, repr=False, compare=False)
     proof: Proof | None = field(default=None, repr=False, compare=False)
+    record: Any = field(default=None, repr=False, compare=False)
 
     @property
     def gap(self) -> float:

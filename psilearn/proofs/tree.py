@@ -30,6 +30,7 @@ from ..exact.two_class.node.active_set_jit import Basis
 from ..exact.two_class.node.node_jit import Model, solve_node
 from ..exact.two_class.node.simplex_jit import Tableau
 from ..exact.two_class.reduction import kernel_coordinates
+from ..exact.two_class.tree.record_jit import TreeRecord
 from . import cuts_jit, integers
 
 Array = NDArray[np.float64]
@@ -130,10 +131,43 @@ def make_model(statement: Any) -> Scaled:
     return Scaled(model, value, None if K is not None else basis / scale, centre, K, float(problem.penalty.l2), X)
 
 
+#: Places and values of the entries of an array that are not zero.
+Sparse = tuple[NDArray[np.intp], Array]
+_NOTHING = np.zeros(0)
+
+
+def _sparse(a: Array) -> Sparse:
+    places = np.flatnonzero(a)
+    return places, a[places]
+
+
+class Hints:
+    """The divisions that a search remembers, by the checker's samples. They prove nothing, but save trials."""
+
+    def __init__(self, record: TreeRecord, sample: NDArray[np.intp]) -> None:
+        self.sample = np.where(record.sample >= 0, sample[record.sample], -1)
+        self.child = record.child
+
+    def of(self, node: Node, t: float) -> int:
+        """Return the sample that divided a node, -1 if none is known; nodes whose side is decided are passed over."""
+        while node.number >= 0:
+            i = int(self.sample[node.number])
+            if i < 0:
+                break
+            if node.low[i] < t < node.high[i]:
+                return i
+            node.number = int(self.child[node.number]) + int(node.low[i] >= t)
+        return -1
+
+
 @dataclass(order=True)
 class Node:
-    """A node: its bound, intervals, warm start, the records that shrank it, and how it was closed or divided."""
+    """A node: its bound, intervals, warm start, the records that shrank it, and how it was closed or divided.
 
+    ``rank`` is the order in which nodes are taken, ``number`` that of the search's own tree (-1: not in it).
+    """
+
+    rank: float
     bound: float
     order: int
     low: Array = field(compare=False)
@@ -145,6 +179,8 @@ class Node:
     cuts: list[tuple[Any, ...]] = field(default_factory=list, compare=False)
     kept: list[tuple[Any, ...]] = field(default_factory=list, compare=False)
     used: set[int] = field(default_factory=set, compare=False)
+    number: int = field(default=-1, compare=False)
+    closing: Sparse | None = field(default=None, compare=False)
     split: tuple[int, float] | None = field(default=None, compare=False)
     children: tuple[Any, ...] = field(default=(), compare=False)
 
@@ -152,10 +188,12 @@ class Node:
 class Replay:
     """Search for a tree that proves ``goal``; :meth:`run` returns the bound that was proved in time.
 
-    All numbers are those of the scaled problem.
+    All numbers are those of the scaled problem. With hints the tree is searched in depth, which needs little memory,
+    else the weakest node comes first.
     """
 
-    def __init__(self, scaled: Scaled, goal: float) -> None:
+    def __init__(self, scaled: Scaled, goal: float, hints: Hints | None = None) -> None:
+        self.hints = hints
         self.scaled, self.model, self.value = scaled, scaled.model, scaled.unit_value
         model = self.model
         self.goal = goal / self.value
@@ -175,6 +213,7 @@ class Replay:
         whole = np.zeros(4 * n, np.int64), np.zeros(4 * n, np.int64), np.zeros(4 * n), np.zeros(4 * n, np.int64)
         self.cuts = *whole, np.zeros((4 * n, m), np.int64), np.zeros((4 * n, m))
         self.root = self._node(np.full(n, -np.inf), np.full(n, np.inf), np.zeros(n), 0.0)
+        self.root.number = -1 if hints is None else 0
         self.stuck: list[Node] = []
 
     def _set_rounding(self, ends: Array) -> None:
@@ -211,7 +250,9 @@ class Replay:
     def _node(self, low: Array, high: Array, alpha: Array, b: float, leaf: Array | None = None) -> Node:
         leaf = np.zeros(low.size) if leaf is None else leaf
         self.count += 1
-        return Node(self._dual(leaf, low, high), self.count, low.copy(), high.copy(), alpha.copy(), b, leaf)
+        bound = self._dual(leaf, low, high)
+        rank = bound if self.hints is None else -float(self.count)
+        return Node(rank, bound, self.count, low.copy(), high.copy(), alpha.copy(), b, leaf)
 
     def _load(self, work: Any, node: Node) -> None:
         t = self.model.t
@@ -309,7 +350,9 @@ class Replay:
         lower.leaf = self._rounded(self.trial.alpha, lower.low, lower.high)
         lower.bound = self._dual(lower.leaf, lower.low, lower.high)
         if lower.bound >= self.safe_goal:
+            upper.number = node.number
             node.split, node.children, self.last = (i, c), (lower, upper), upper
+            self._forget(node, lower)
 
     def _children(self, node: Node, i: int, c: float) -> tuple[Node, Node]:
         lower = self._node(node.low, node.high, node.alpha, node.b, node.leaf)
@@ -319,6 +362,12 @@ class Replay:
             child.bound = self._dual(child.leaf, child.low, child.high)
         return lower, upper
 
+    def _forget(self, *nodes: Node) -> None:
+        """Free the memory of nodes that are closed or divided: all but their multipliers that are not zero."""
+        for node in nodes:
+            node.low = node.high = node.alpha = _NOTHING
+            node.closing, node.leaf = _sparse(node.leaf), _NOTHING
+
     def _divide(self, node: Node) -> tuple[Node, ...]:
         """Tighten a node and divide it; returns the open nodes that are left of it."""
         while True:
@@ -326,6 +375,7 @@ class Replay:
                 self._load(self.work, node)
                 self._solve(node, self.work)
                 if node.bound >= self.safe_goal:
+                    self._forget(node)
                     return ()
                 if not self._tighten(node):
                     break
@@ -333,9 +383,11 @@ class Replay:
                 self._load(self.work, node)
                 self._solve(node, self.work)
                 if node.bound >= self.safe_goal:
+                    self._forget(node)
                     return ()
             children = self._branch(node)
             still_open = [child for child in children if child.bound < self.safe_goal]
+            self._forget(node, *(child for child in children if child.bound >= self.safe_goal))
             if len(still_open) != 1 or len(children) < 2:
                 return tuple(still_open)
             node = still_open[0]
@@ -343,6 +395,13 @@ class Replay:
     def _branch(self, node: Node) -> tuple[Node, ...]:
         """Divide at t by the sample whose two children have the best bounds, trying the most promising ones."""
         model, work = self.model, self.work
+        known = -1 if self.hints is None else self.hints.of(node, model.t)
+        if known >= 0:
+            assert self.hints is not None
+            children, first = self._children(node, known, model.t), int(self.hints.child[node.number])
+            children[0].number, children[1].number = first, first + 1
+            node.split, node.children = (known, model.t), children
+            return children
         free = np.flatnonzero((node.low < model.t) & (node.high > model.t))
         self._dual(node.leaf, node.low, node.high)
         u, cost = work.u[free], model.cost[free]
@@ -388,7 +447,7 @@ class Replay:
         )  # fmt: skip
         if count == 0:
             return False
-        node.cuts.append((node.leaf, *(part[:count].copy() for part in self.cuts)))
+        node.cuts.append((_sparse(node.leaf), *(part[:count].copy() for part in self.cuts)))
         node.low, node.high = low, high
         return bool(np.any(self.cuts[2][:count] == model.t)) or count > 2
 
@@ -427,15 +486,19 @@ class Replay:
 
     # the file
 
-    def _entries(self, a: Array) -> list[list[int]]:
-        return [[int(i), int(a[i])] for i in np.flatnonzero(a)]
+    def _entries(self, multipliers: Sparse) -> list[list[int]]:
+        return [[int(i), int(a)] for i, a in zip(*multipliers)]
 
-    def _cut_records(self, base: Array, cuts: list[Any]) -> Iterator[Record]:
+    def _cut_records(self, base: Sparse, cuts: list[Any]) -> Iterator[Record]:
         lines = []
         for i, side, c, who, step in cuts:
             lines.append([i, "<" if side < 0 else ">", self._margin(c), [[j, int(x)] for j, x in zip(who, step)]])
         for first in range(0, len(lines), _CUTS):
             yield {"multipliers": self._entries(base), "cuts": lines[first : first + _CUTS]}
+
+    def _closing(self, node: Node) -> Sparse:
+        """Return the multipliers of a node that is not divided; open ones have them, too."""
+        return _sparse(node.leaf) if node.closing is None else node.closing
 
     def _prune(self) -> None:
         """Drop the cuts that nothing below them rests on.
@@ -450,7 +513,7 @@ class Replay:
             stack.extend(node.children)
         for node in reversed(order):
             if node.split is None:
-                node.used = set(np.flatnonzero(node.leaf).tolist())
+                node.used = set(self._closing(node)[0].tolist())
             else:
                 node.used = {node.split[0]}.union(*(child.used for child in node.children))
             for child in node.children:
@@ -464,7 +527,7 @@ class Replay:
                         lines.append((int(i), side, c, members, step[:size].tolist()))
                         node.used.update((int(i), *members))
                 if lines:
-                    node.used.update(np.flatnonzero(base).tolist())
+                    node.used.update(base[0].tolist())
                     kept.append((base, lines[::-1]))
             node.kept = kept[::-1]
 
@@ -478,7 +541,7 @@ class Replay:
             for base, cuts in node.kept:
                 yield from self._cut_records(base, cuts)
             if node.split is None:
-                yield {"leaf": self._entries(node.leaf)}
+                yield {"leaf": self._entries(self._closing(node))}
                 continue
             yield {"split": [node.split[0], self._margin(node.split[1])]}
             stack.extend(node.children[::-1])

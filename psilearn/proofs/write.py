@@ -118,7 +118,22 @@ def proof_of(statement: Statement, certificate: Certificate, gap: float, seconds
         bound = checker.Search(statement.exact, Fraction(0), leaf_unit, 0).dual_value(leaf)
         return _records(statement, value, bound, {"coef": unit, "multiplier": leaf_unit, "margin": 0}, point, [leaf])
     _refuse_tree(statement)
-    return _tree_proof(statement, certificate.objective, gap, W, b, seconds)
+    hints = tree_hints(statement, certificate.record)
+    return _tree_proof(statement, certificate.objective, gap, W, b, seconds, hints)
+
+
+def tree_hints(statement: Statement, record: Any) -> Any:
+    """Return what a search remembers of its tree, by the samples of the proof; None without a record."""
+    if record is None or statement.problem.n_classes > 2:
+        return None
+    from ..exact.two_class.reduction import reduce
+    from .tree import Hints
+
+    group, sample = reduce(statement.problem).group, np.zeros(statement.problem.n, np.intp)
+    for row, at in zip(statement.rows.tolist(), statement.exact.sample):
+        if at is not None:
+            sample[group[row]] = at
+    return Hints(record, sample)
 
 
 def _refuse_tree(statement: Statement) -> None:
@@ -132,13 +147,13 @@ def _refuse_tree(statement: Statement) -> None:
 
 
 def _tree_proof(
-    statement: Statement, reported: float, gap: float, W: Array, b: Array, seconds: float
+    statement: Statement, reported: float, gap: float, W: Array, b: Array, seconds: float, hints: Any = None
 ) -> Iterable[Record]:
     from . import tree  # numba
 
     model = tree.make_model(statement)
     unit, point, value = _settled_point(statement, model, reported, W, b)
-    replay = tree.Replay(model, float(value) * (1.0 - max(gap, SMALLEST_GAP)))
+    replay = tree.Replay(model, float(value) * (1.0 - max(gap, SMALLEST_GAP)), hints)
     bound = replay.run(seconds)
     units = {"coef": unit, "multiplier": replay.unit, "margin": tree.MARGIN_UNIT}
     return _records(statement, value, Fraction(bound), units, point, replay.records())

@@ -28,6 +28,7 @@ from .model import make_model
 from .node.node_jit import Model, NodeWorkspace
 from .reduction import Reduction
 from .settings import Settings
+from .tree.record_jit import TreeRecord, trimmed
 from .tree.search import TreeSearch
 from .violations.search import ViolationSearch, suits_violations
 
@@ -85,7 +86,7 @@ CONSTANTS = PortfolioConstants()
 
 @dataclass
 class Outcome:
-    """Incumbent (scaled), proved bound (scaled), multipliers of the convex rest, and why the search ended."""
+    """Incumbent (scaled), proved bound (scaled), multipliers of the convex rest, why the search ended, and its tree."""
 
     v: Array
     b: float
@@ -95,6 +96,7 @@ class Outcome:
     status: Status
     nodes: int
     engine: str = "psilearn"
+    record: TreeRecord | None = None
 
 
 def search(
@@ -124,7 +126,9 @@ def search(
     alpha = polish(model, best, scratch)
     value = float(best.value[0])
     nodes, engine = (portfolio.work, portfolio.engine) if portfolio else (0, "psilearn")
-    return Outcome(best.w, float(best.b[0]), alpha, value, min(bound, value), status, nodes, engine)
+    tree = portfolio.tree.search if portfolio else None
+    record = trimmed(tree.record) if isinstance(tree, TreeSearch) else None
+    return Outcome(best.w, float(best.b[0]), alpha, value, min(bound, value), status, nodes, engine, record)
 
 
 def _run(portfolio: Portfolio, unit: float, options: Options, clock: Clock) -> Status:

@@ -146,6 +146,6 @@ def make_result(
         claim, extra["restricted_bound"] = Claim.RESTRICTED, bound
         note += f"; {int(np.count_nonzero(given))} of {reduction.n} samples bound to their side"
         bound = -np.inf
-    certificate = Certificate(claim, objective, bound, engine=outcome.engine, note=note)
+    certificate = Certificate(claim, objective, bound, engine=outcome.engine, note=note, record=outcome.record)
     R = reduction.multipliers(outcome.alpha)
     return Result(W, b, status, certificate, outcome.nodes, tuple(clock.history), R, extra)

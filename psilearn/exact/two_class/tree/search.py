@@ -24,6 +24,7 @@ from ..node.node_jit import Model, NodeWorkspace, solve_node
 from ..settings import Settings
 from ..slots_jit import empty_heap, grown, push
 from .branching_jit import REACH, make_history
+from .record_jit import make_record, with_room
 from .tightening_jit import tighten_all
 from .tree_jit import COUNTERS, FALSE_PROOFS, NODES, Pool, advance
 
@@ -66,7 +67,7 @@ CONSTANTS = TreeConstants()
 def make_pool(slots: int, n: int) -> Pool:
     """Allocate an empty pool of open nodes."""
     arrays = np.zeros((slots, n), np.int8), np.zeros((slots, n)), np.zeros((slots, n)), np.zeros((slots, n))
-    return Pool(*empty_heap(slots), np.zeros(slots), *arrays)
+    return Pool(*empty_heap(slots), np.zeros(slots), *arrays, np.zeros(slots, np.int64))
 
 
 class TreeSearch:
@@ -95,6 +96,7 @@ class TreeSearch:
         slot = push.py_func(pool, 0.0)  # once, which is not worth a compilation
         pool.state[slot], pool.intercept[slot] = self.model.given, self.best.b[0]
         pool.low[slot], pool.high[slot] = self.low, self.high
+        self.record = make_record()
         self.pool = pool  # complete: an interrupt must never find a tree without its root
 
     @property
@@ -128,9 +130,10 @@ class TreeSearch:
             # Chunks fitted to the clock cost nothing when time ends the search; under a limit on nodes they would make
             # the outcome depend on how busy the computer is.
             chunk = self.chunk if math.isinf(end) else int(min(CONSTANTS.chunk_nodes, end - self.work))
+            self.record = with_room(self.record, 2 * (chunk + 64))
             advance(
                 self.model, self.node, self.pool, self.best, self.scratch, self.history, self.floor, self.counters,
-                self.options.gap_tol, chunk, CONSTANTS.rounds,
+                self.record, self.options.gap_tol, chunk, CONSTANTS.rounds,
             )  # fmt: skip
             if self.counters[FALSE_PROOFS]:
                 raise InconsistentBoundError("a node's bound exceeds an incumbent inside it")

@@ -21,6 +21,7 @@ from ..node.node_jit import tighten
 from ..node.pointers_jit import by_pointer
 from ..slots_jit import pop, push
 from .branching_jit import REACH, SCORE, branching_sample
+from .record_jit import note_division
 from .tightening_jit import tighten_lows
 
 #: Counters of a search: nodes, proofs that contradict an incumbent (there must be none), and how many there are.
@@ -45,6 +46,7 @@ class Pool(NamedTuple):
     alpha: NDArray[np.float64]
     low: NDArray[np.float64]
     high: NDArray[np.float64]
+    number: NDArray[np.int64]
 
 
 @inner
@@ -57,8 +59,9 @@ def _take_node(pool, slot, work):
 
 
 @inner
-def _open_node(pool, bound, work):
+def _open_node(pool, bound, work, number):
     slot = push(pool, bound)
+    pool.number[slot] = number
     pool.intercept[slot] = work.b[0]
     copy(work.state, pool.state[slot])
     copy(work.alpha, pool.alpha[slot])
@@ -93,16 +96,16 @@ def _is_false_proof(model, best, work, bound, allowance):
 
 @by_pointer
 @kernel
-def advance(solve, model, work, pool, best, scratch, history, floor, counters, gap_tol, n_nodes, effort):
+def advance(solve, model, work, pool, best, scratch, history, floor, counters, record, gap_tol, n_nodes, effort):
     """Process about ``n_nodes`` nodes, best bound first, each followed by a dive; fewer if tree or memory end.
 
     A trial of both children of a sample counts as a node, and so does a tilted problem. ``scratch`` is memory for
     alternating minimisation and trials, ``history`` what :mod:`.branching_jit` and :mod:`.tightening_jit` learn,
-    ``floor`` the smallest bound of a discarded node.
+    ``floor`` the smallest bound of a discarded node, ``record`` the divisions (:mod:`.record_jit`).
     """
     n = model.y.size
     diving = False
-    done = 0
+    done, number = 0, np.int64(-1)
     while done < n_nodes or diving:
         allowance = ROUNDING * best.value[0]
         target = target_value(model, best, gap_tol)
@@ -115,6 +118,7 @@ def advance(solve, model, work, pool, best, scratch, history, floor, counters, g
                 floor[0] = min(floor[0], bound)
                 continue
             _take_node(pool, slot, work)
+            number = pool.number[slot]
         diving = False
         done += 1
         counters[NODES] += 1
@@ -160,18 +164,24 @@ def advance(solve, model, work, pool, best, scratch, history, floor, counters, g
         )
         done += trials
         counters[NODES] += trials
+        if who < n:
+            number = note_division(record, number, who)
+        if is_decided and number >= 0 and work.state[who] == IN:
+            number += 1
         if is_decided or (who == n and fixed > 0):  # the margins do not know of the last fixings yet
             diving = done < n_nodes + _LONGEST_DIVE
             if not diving:
-                _open_node(pool, bound, work)
+                _open_node(pool, bound, work, number)
             continue
         if who == n:
             floor[0] = min(floor[0], bound)
             continue
         go_in = work.u[who] >= model.t  # what the relaxation leaves far below t is probably left out
         work.state[who] = OUT if go_in else IN
-        _open_node(pool, bound, work)
+        other = number + 1 if number >= 0 else number
+        _open_node(pool, bound, work, number if go_in else other)
         work.state[who] = IN if go_in else OUT
+        number = other if go_in else number
         diving = pool.sizes[1] >= 4 and done < n_nodes + _LONGEST_DIVE
         if not diving:
-            _open_node(pool, bound, work)
+            _open_node(pool, bound, work, number)
