@@ -46,6 +46,9 @@ _L1_ROOM = 1e-8
 #: Solves of a node with tighter intervals each time, samples tried for branching, and the part of the distance to t by
 #: which an interval must shrink to be worth a cut in the file.
 _ROUNDS, _TRIED, _WORTH = 4, 8, 0.1
+#: Lower ends raised between two solutions of their node, and the part of what a node lacks by which a sample's envelope
+#: must be below its loss for that.
+_BATCH, _LEAST_GAP = 16, 0.005
 #: Cuts per record, which keeps lines short.
 _CUTS = 64
 
@@ -215,6 +218,7 @@ class Replay:
         self.root = self._node(np.full(n, -np.inf), np.full(n, np.inf), np.zeros(n), 0.0)
         self.root.number = -1 if hints is None else 0
         self.stuck: list[Node] = []
+        self.reach = np.maximum(np.median(model.dist, axis=1), 1e-9)
 
     def _set_rounding(self, ends: Array) -> None:
         """What rounding may do to sums over the samples, per unit of all |alpha_i|: to terms, and to an entry of v."""
@@ -275,7 +279,7 @@ class Replay:
 
     def run(self, seconds: float) -> float:
         """Divide nodes, weakest first, until all reach the goal or time is over; returns the proved bound."""
-        end = time.monotonic() + seconds
+        self.end = end = time.monotonic() + seconds
         self._plant(end)
         heap = [] if self.last.bound >= self.safe_goal else [self.last]
         while heap and time.monotonic() < end:
@@ -303,8 +307,8 @@ class Replay:
         root.low, root.high = low, high
         self._load(self.work, root)
         self._solve(root, self.work)
-        if model.norm == 2 and root.bound < self.safe_goal:
-            self._squeeze(end)
+        if model.norm == 2:
+            self.last = self._squeezed(self._squeezed(root, end), end)
 
     def _record_ends(self, node: Node, name: str, ends: Array) -> None:
         pairs = [[int(i), self._margin(ends[i])] for i in np.flatnonzero(np.isfinite(ends))]
@@ -314,45 +318,68 @@ class Replay:
     def _margin(self, c: float) -> int | str:
         return "t" if c == self.model.t else round(c / _GRID)
 
-    def _squeeze(self, end: float) -> None:
-        """Raise the lower ends of all free samples by relaxations that lean on them, one split and leaf each.
+    def _squeezed(self, node: Node, end: float) -> Node:
+        """Raise lower ends of a solved node's free samples, those farthest above their envelope first.
+
+        Returns what is left of the node, solved with the new ends after every few of them.
+        """
+        is_tried = np.zeros(self.model.y.size, np.bool_)
+        while node.bound < self.safe_goal and time.monotonic() < end:
+            gaps = self._envelope_gaps(node)
+            gaps[is_tried] = 0.0
+            order = np.argsort(-gaps, kind="stable")[:_BATCH]
+            order = order[gaps[order] > _LEAST_GAP * (self.safe_goal - node.bound)]
+            if order.size == 0:
+                break
+            is_tried[order] = True
+            for i in order:
+                node = self._raised(node, int(i))
+            self._load(self.work, node)
+            self._solve(node, self.work)
+        return node
+
+    def _envelope_gaps(self, node: Node) -> Array:
+        """Return by how much each free sample pays less in the relaxation of a node than its loss."""
+        model, u = self.model, self.work.u
+        self._dual(node.leaf, node.low, node.high)
+        paid = self.terms - node.leaf * self.quantum * u
+        inside = np.maximum(model.breakpoints - np.maximum(u, model.t)[:, None], 0.0) @ model.slopes
+        loss = np.where(u >= model.t, np.minimum(inside, model.cap), model.cap)
+        return np.where((node.low < model.t) & (node.high > model.t), model.cost * loss - paid, 0.0)
+
+    def _raised(self, node: Node, i: int) -> Node:
+        """Raise the lower end of sample i by a relaxation that leans on it: one split and one leaf.
 
         With u_i < c given up and s u_i added to the objective, multipliers of value D(s) prove F >= D(s) - s c there.
         """
         model, trial = self.model, self.trial
-        price = np.sqrt(2.0 * (self.goal - self.last.bound)) / np.maximum(np.median(model.dist, axis=1), 1e-9)
-        for _ in range(2):
-            for i in np.flatnonzero((self.last.low < model.t) & (self.last.high > model.t)):
-                if time.monotonic() >= end:
-                    return
-                node = self.last
-                self._load(trial, node)
-                trial.state[i], trial.low[i] = TILTED, price[i]
-                value, _ = solve_node(model, trial, self.safe_goal + price[i] * abs(model.t))
-                s = -float(trial.alpha[i])
-                if not 0.5 * price[i] < s < 2.0 * price[i]:
-                    continue
-                relaxed = value - s * trial.u[i] - node.bound
-                price[i] = s * min(max(math.sqrt((self.goal - node.bound) / max(relaxed, 1e-300)), 0.1), 10.0)
-                self._cut_by_split(node, int(i), (value - self.safe_goal) / s)
-            self._load(self.work, self.last)
-            self._solve(self.last, self.work)
-            if self.last.bound >= self.safe_goal:
-                return
+        slack = max(self.safe_goal - node.bound, 1e-300)
+        price = math.sqrt(2.0 * slack) / self.reach[i]
+        self._load(trial, node)
+        trial.state[i], trial.low[i] = TILTED, price
+        value, _ = solve_node(model, trial, self.safe_goal + price * abs(model.t))
+        s = -float(trial.alpha[i])
+        if not 0.5 * price < s < 2.0 * price:
+            return node
+        relaxed = value - s * trial.u[i] - node.bound
+        self.reach[i] *= min(max((max(relaxed, 1e-300) / slack) ** 0.3, 0.1), 10.0)
+        return self._cut_by_split(node, i, (value - self.safe_goal) / s)
 
-    def _cut_by_split(self, node: Node, i: int, c: float) -> None:
-        """Divide at the margin c if the trial's multipliers close the lower child."""
+    def _cut_by_split(self, node: Node, i: int, c: float) -> Node:
+        """Divide at the margin c if the trial's multipliers close the lower child; returns what is left of the node."""
         t = self.model.t
         c = t if c >= t else math.floor((c - ROUNDING * (1.0 + abs(c))) / _GRID) * _GRID
         if not node.low[i] + _WORTH * (t - node.low[i]) < c < node.high[i]:
-            return
+            return node
         lower, upper = self._children(node, i, c)
         lower.leaf = self._rounded(self.trial.alpha, lower.low, lower.high)
         lower.bound = self._dual(lower.leaf, lower.low, lower.high)
-        if lower.bound >= self.safe_goal:
-            upper.number = node.number
-            node.split, node.children, self.last = (i, c), (lower, upper), upper
-            self._forget(node, lower)
+        if lower.bound < self.safe_goal:
+            return node
+        upper.number = node.number
+        node.split, node.children = (i, c), (lower, upper)
+        self._forget(node, lower)
+        return upper
 
     def _children(self, node: Node, i: int, c: float) -> tuple[Node, Node]:
         lower = self._node(node.low, node.high, node.alpha, node.b, node.leaf)
@@ -382,9 +409,11 @@ class Replay:
             else:
                 self._load(self.work, node)
                 self._solve(node, self.work)
-                if node.bound >= self.safe_goal:
-                    self._forget(node)
-                    return ()
+            if self.model.norm == 2 and node.bound < self.safe_goal:
+                node = self._squeezed(node, self.end)
+            if node.bound >= self.safe_goal:
+                self._forget(node)
+                return ()
             children = self._branch(node)
             still_open = [child for child in children if child.bound < self.safe_goal]
             self._forget(node, *(child for child in children if child.bound >= self.safe_goal))

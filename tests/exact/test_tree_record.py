@@ -25,8 +25,8 @@ def test_children_are_numbered_in_pairs():
     assert sorted(record.child[divided].tolist()) == list(range(1, int(record.size[0]), 2))
 
 
-def test_a_proof_that_follows_the_record_tries_fewer_nodes():
-    """The nodes of the record are divided without trials, which are most of the work."""
+def test_a_proof_that_follows_the_record_needs_fewer_nodes():
+    """Divisions of the record are taken as they are; without it samples are tried."""
     estimator, X, y = fitted()
     statement = state(estimator, X, y)
     model = make_model(statement)
@@ -36,7 +36,7 @@ def test_a_proof_that_follows_the_record_tries_fewer_nodes():
         replay = Replay(model, goal, hints)
         assert replay.run(1e9) >= goal * (1 - 1e-12)
         counts.append(replay.count)
-    assert counts[0] < 0.6 * counts[1]
+    assert counts[0] < counts[1]
 
 
 def test_a_full_record_forgets():
