@@ -36,8 +36,8 @@ class Settings:
         Relative gap of the soft margin at which a trial ends: the error no longer depends on what is missing.
     n_columns : int
         Classifiers that a round of a trial may add.
-    patience : int
-        Values of nu after the best one that are tried before smaller ones are given up.
+    worse, patience : float, int
+        After so many values of nu in turn with an error larger by more than this share, smaller ones are given up.
     share : float
         Part of the time limit that the search may take.
     """
@@ -48,7 +48,8 @@ class Settings:
     few: int = 300
     gap: float = 0.1
     n_columns: int = 20
-    patience: int = 3
+    worse: float = 0.1
+    patience: int = 2
     share: float = 0.7
 
 
@@ -142,8 +143,8 @@ def choose(
             found = True
             if mistakes < best[0]:
                 best = mistakes, order, nu
-            since = 0 if mistakes < best_here else since + 1
             best_here = min(best_here, mistakes)
+            since = since + 1 if mistakes > (1.0 + settings.worse) * best_here else 0
             if since >= settings.patience:
                 break
     return best[1:]
