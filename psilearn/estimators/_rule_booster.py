@@ -146,7 +146,7 @@ class RuleBooster(ClassifierMixin, BaseEstimator, ABC):
         ]
         faults = [check.message for check in checked if not check.ok]
         if not faults:
-            again = [(r.columns, r.weights, r) for r in self.results_]
+            again = [(r.columns, getattr(r, "votes", r.weights), r) for r in self.results_]
             worker._collect(training, again, targets)
             faults = _differences(worker, self)
         objective, bound = (float(sum(getattr(check, name) for check in checked)) for name in ("objective", "bound"))
@@ -229,6 +229,11 @@ class RuleBooster(ClassifierMixin, BaseEstimator, ABC):
         self.status_ = stopped[0] if stopped else Status.OPTIMAL
 
     @property
+    def _unit(self) -> float:
+        """Points of a weight of 1 in texts: whole points are shown as they are."""
+        return 100.0 if getattr(self, "points", None) is None else 1.0
+
+    @property
     def _n_scores(self) -> int:
         return 1 if self.classes_.size == 2 else self.classes_.size
 
@@ -302,12 +307,12 @@ class RuleBooster(ClassifierMixin, BaseEstimator, ABC):
             return constant_text(self._constant_class())
         if self.classes_.size == 2:
             otherwise = self.classes_[int(self.class_share_[1] >= self.class_share_[0])]
-            return two_class_text(self.rules_, self.weights_.tolist(), self.classes_.tolist(), otherwise)
+            return two_class_text(self.rules_, self.weights_.tolist(), self.classes_.tolist(), otherwise, self._unit)
         groups = []
         for problem, label in enumerate(self.classes_):
             mine = np.flatnonzero(self.rule_problem_ == problem)
             groups.append((label, [self.rules_[k] for k in mine], self.weights_[mine].tolist()))
-        return many_class_text(groups)
+        return many_class_text(groups, self._unit)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
-from ..core.result import Verification, relative_gap
+from ..core.result import Status, Verification, relative_gap
 from ..core.solving import Clock
-from ..rules import checks, joint, lpboost, slipper, tuning
+from ..rules import checks, frontier, joint, lpboost, short, slipper, tuning
 from ..rules.l0 import boost as l0boost
 from ..rules.observations import Observations
 from ..rules.pricing.oracles import Column
@@ -26,6 +26,8 @@ __all__ = ["L0BoostClassifier", "LPBoostClassifier", "SlipperClassifier"]
 
 #: Orders that ``max_order="auto"`` tries.
 ORDERS = (1, 2, 3)
+#: Rules of a score card if ``max_rules`` does not say it, and the relative gap of the program that bounds short lists.
+CARD_RULES, BOUND_GAP = 8, 0.05
 
 
 def _is_auto(value: Any) -> bool:
@@ -48,6 +50,12 @@ class LPBoostClassifier(RuleBooster):
         a cross-validation within the training data.
     max_order : int or "auto", default=1
         Largest number of conditions in a rule, K; "auto" takes 1, 2 or 3 by the same cross-validation.
+    max_rules : int, optional
+        At most so many rules, constants included: a list found by local search, bounded by the program without this
+        limit. With ``nu="auto"`` fewer are used if held-out errors say that more do not help, and ``nu_`` is about
+        twice the share of mistakes that the list makes.
+    points : int, optional
+        Whole numbers of points, at most so many for a rule: a score card, of at most 8 rules if ``max_rules`` is None.
     multiclass : {"joint", "one-vs-rest"}, default="joint"
         With k > 2 classes: one program in which every rule votes for one class and margins are against the best rival
         class (see :mod:`psilearn.rules.joint`), or k problems of one class against all others. A given base learner
@@ -96,6 +104,8 @@ class LPBoostClassifier(RuleBooster):
         max_order=1,
         binarizer="auto",
         base_learner=None,
+        max_rules=None,
+        points=None,
         multiclass="joint",
         tol=1e-9,
         max_iter=10_000,
@@ -104,6 +114,8 @@ class LPBoostClassifier(RuleBooster):
     ):
         self.nu = nu
         self.max_order = max_order
+        self.max_rules = max_rules
+        self.points = points
         self.multiclass = multiclass
         self.binarizer = binarizer
         self.base_learner = base_learner
@@ -122,6 +134,11 @@ class LPBoostClassifier(RuleBooster):
             checks.count("max_order", self.max_order, 0)
         checks.count("max_iter", self.max_iter, 1)
         checks.tolerance(self.tol)
+        for name in ("max_rules", "points"):
+            if getattr(self, name) is not None:
+                checks.count(name, getattr(self, name), 1)
+                if self.base_learner is not None:
+                    raise ValueError(f"{name} is for rules: it cannot be used with another base_learner.")
         if self.multiclass not in ("joint", "one-vs-rest"):
             raise ValueError(f"multiclass must be 'joint' or 'one-vs-rest', got {self.multiclass!r}.")
         if not _is_auto(self.nu) and (not isinstance(self.nu, Real) or not 0 < float(self.nu) <= 1):
@@ -137,9 +154,59 @@ class LPBoostClassifier(RuleBooster):
     def _solve(self, data: Observations, seconds: float) -> tuple[list[Column], NDArray, Any]:
         clock = Clock(seconds)
         program = self._program(data)
+        if self._is_short:
+            result = self._short_list(program, seconds)
+            return result.columns, result.votes, result
         order, nu = self._choice(program, seconds)
         result = program.solve(order, nu, tol=self.tol, max_iter=self.max_iter, time_limit=max(0.0, clock.left))
         return result.columns, result.weights, replace(result, max_order=order)
+
+    @property
+    def _is_short(self) -> bool:
+        return self.max_rules is not None or self.points is not None
+
+    @property
+    def _promises_optimum(self) -> bool:  # type: ignore[override]
+        return not self._is_short
+
+    def _short_list(self, program: tuning.Program, seconds: float) -> lpboost.LPBoostResult:
+        """A list of few rules, and the bound of the program without a limit on their number."""
+        clock, most = Clock(seconds), self.max_rules or CARD_RULES
+        orders = list(ORDERS) if _is_auto(self.max_order) else [self.max_order]
+        choice = frontier.Choice(orders[0], most, np.empty(0), np.empty(0))
+        if _is_auto(self.nu) or len(orders) > 1:
+            choice = frontier.choose(program, orders, most, self.random_state, seconds)
+        length = choice.length if _is_auto(self.nu) else most
+        found = frontier.lists(program, choice.order, length, max(0.0, clock.left))[-1]
+        return self._weighted(program, choice.order, found, max(0.0, clock.left))
+
+    def _weighted(
+        self, program: tuning.Program, order: int, found: short.Fitted, seconds: float
+    ) -> lpboost.LPBoostResult:
+        """The rules of a list with the weights of largest soft margin, rounded if asked for.
+
+        With ``nu="auto"`` the weights of the search stay if the others make more mistakes.
+        """
+        task, data = frontier.task_of(program, order), program.data
+        nu = short.suitable_nu(task, found) if _is_auto(self.nu) else float(self.nu)
+        D = 1.0 / (nu * data.total)
+        softest = short.softest(task, found, nu)
+        if not _is_auto(self.nu) or short.mistakes(task, softest) <= short.mistakes(task, found):
+            found = softest
+        points = None
+        if self.points is not None:
+            found = short.rounded(task, found, self.points)
+            points = found.weights
+        found = found._replace(weights=found.weights / found.weights.sum())
+        bounded = program.solve(order, nu, gap=BOUND_GAP, time_limit=seconds)
+        margins = (task.margins(found.columns) @ found.weights).min(axis=1)
+        rho, objective = lpboost.soft_margin(margins, data.weight, D)
+        upper = max(bounded.upper_bound, objective)
+        is_proved = upper - objective <= 2 * self.tol
+        return replace(
+            bounded, columns=found.columns, weights=found.weights, margin=rho, objective=objective, upper_bound=upper,
+            status=Status.OPTIMAL if is_proved else Status.HEURISTIC, max_order=order, points=points,
+        )  # fmt: skip
 
     def _program(self, data: Observations) -> tuning.Program:
         k = 2 if data.y.min() < 0 else self.classes_.size

@@ -68,6 +68,15 @@ def scores(columns: Sequence[Column], weights: NDArray, X: NDArray, k: int) -> N
     return total
 
 
+def scores_of(columns: Sequence[Column], weights: NDArray, k: int) -> NDArray[np.float64]:
+    """The same on the observations the columns were made for."""
+    total = np.zeros((columns[0].h.size, k))
+    for column, weight in zip(columns, weights):
+        if weight > 0:
+            total[:, vote_of(column).target] += weight * column.h
+    return total
+
+
 def margins_of(score: NDArray, y: NDArray) -> NDArray[np.float64]:
     """Score of the own class less that of every other, (m, k); inf in the column of the own class."""
     rows = np.arange(y.size)
@@ -173,6 +182,18 @@ class JointMaster:
             rows[np.searchsorted(second, self.who[mine]), self.place[mine]] = 1.0
             self.row_of[second] = self.session.add_rows(rows, -np.inf, weight[second])
 
+    def add_violated(self, margins: NDArray) -> int:
+        """Add the worst rival of observations whose margin against it is smaller than against those present."""
+        present = np.full(margins.shape[0], np.inf)
+        np.minimum.at(present, self.who, margins[self.who, self.rival])
+        rho = soft_margin(present, self.data.weight, self.D)[0]
+        worst = margins.argmin(axis=1)
+        lowest = margins[np.arange(worst.size), worst]
+        violated = np.flatnonzero((lowest < present - _NOISE) & (lowest < rho - _NOISE))
+        if violated.size:
+            self.add_rivals(violated, worst[violated])
+        return int(violated.size)
+
     def solve(self, time_limit: float) -> tuple[NDArray, NDArray, float, bool]:
         """Return (w as (m, k), lambda, beta, whether solved to optimality)."""
         answer = self.session.solve(time_limit)
@@ -215,44 +236,28 @@ def solve(
             status = Status.TIME_LIMIT
             break
         lam = lam / lam.sum()
-        score = np.zeros((data.y.size, k))
-        for column, weight in zip(master.columns, lam):
-            if weight > 0:
-                score[:, vote_of(column).target] += weight * column.h
-        margins = margins_of(score, data.y)
-        worst = margins.argmin(axis=1)
+        margins = margins_of(scores_of(master.columns, lam, k), data.y)
         reached_rho, reached = soft_margin(margins.min(axis=1), data.weight, D)
         if reached > objective:
             weights, objective, rho = lam, reached, reached_rho
-        violated = _violated(master, margins, worst, D)
+        n_rivals = master.add_violated(margins)
         threshold = beta + max(tol, gap * objective)
         columns, bound, n = oracle.offer(w, threshold, n_columns, max(clock.left, 0.0), oracle.max_order <= 2)
-        if not columns and not violated.size and proof and oracle.max_order > 2:
+        if not columns and not n_rivals and proof and oracle.max_order > 2:
             columns, bound, n = oracle.offer(w, threshold, n_columns, max(clock.left, 0.0), True)
         nodes += n
         if bound < upper:
             upper, evidence = bound, w
         clock.note(objective, upper)
         fresh = [column for column in columns if column.key not in known]
-        if clock.is_over or not (fresh or violated.size):
+        if clock.is_over or not (fresh or n_rivals):
             done = upper < np.inf and not clock.is_over
             status = Status.OPTIMAL if done else Status.TIME_LIMIT if clock.is_over else Status.STALLED
             break
         if fresh:
             master.add(fresh)
             known |= {column.key for column in fresh}
-        if violated.size:
-            master.add_rivals(violated, worst[violated])
     weights = np.pad(weights, (0, len(master.columns) - weights.size))
     return LPBoostResult(
         master.columns, weights, rho, objective, upper, status, n_iter, nodes, tuple(clock.history), nu, evidence,
     )  # fmt: skip
-
-
-def _violated(master: JointMaster, margins: NDArray, worst: NDArray, D: float) -> NDArray[np.intp]:
-    """Observations whose margin against some rival is smaller than against those present, by more than rounding."""
-    present = np.full(margins.shape[0], np.inf)
-    np.minimum.at(present, master.who, margins[master.who, master.rival])
-    rho = soft_margin(present, master.data.weight, D)[0]
-    lowest = margins[np.arange(worst.size), worst]
-    return np.flatnonzero((lowest < present - _NOISE) & (lowest < rho - _NOISE))

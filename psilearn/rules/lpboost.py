@@ -28,7 +28,10 @@ from .pricing.oracles import Column, Oracle
 
 @dataclass(frozen=True)
 class LPBoostResult:
-    """Columns with their weights lambda, the recomputed soft margin, a proved upper bound on it, and the w of that."""
+    """Columns with their weights lambda, the recomputed soft margin, a proved upper bound on it, and the w of that.
+
+    ``points`` are whole numbers in proportion to lambda, if the list was to have them.
+    """
 
     columns: list[Column]
     weights: NDArray[np.float64]
@@ -42,6 +45,12 @@ class LPBoostResult:
     nu: float
     evidence: NDArray[np.float64] | None = None
     max_order: int = 1
+    points: NDArray[np.float64] | None = None
+
+    @property
+    def votes(self) -> NDArray[np.float64]:
+        """What each rule counts: its points, or lambda if there are none."""
+        return self.weights if self.points is None else self.points
 
 
 def soft_margin(margins: NDArray, weight: NDArray, D: float) -> tuple[float, float]:

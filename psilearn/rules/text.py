@@ -47,12 +47,14 @@ def constant_text(label: Any) -> str:
     return f"A constant model: no rule was found worth its place, and every observation is given class {label}."
 
 
-def votes_text(rules: Sequence[Rule | GivenRule], weights: Sequence[float], positive: Any, negative: Any) -> list[str]:
-    """One line per condition: points, the class they go to, and how often that was right in training."""
+def votes_text(
+    rules: Sequence[Rule | GivenRule], weights: Sequence[float], positive: Any, negative: Any, unit: float = 100.0
+) -> list[str]:
+    """One line per condition: points (``unit`` for a weight of 1), their class, and how often that was right."""
     record = {rule.condition: rule for rule in rules if isinstance(rule, Rule)}
     lines = []
     for key, value in net_points(rules, weights).items():
-        points = f"{100 * abs(value):6.4g}"
+        points = f"{unit * abs(value):6.4g}"
         if not isinstance(key, Conjunction):
             lines.append(f"{points}  as {key} says")
             continue
@@ -67,18 +69,20 @@ def votes_text(rules: Sequence[Rule | GivenRule], weights: Sequence[float], posi
     return lines
 
 
-def two_class_text(rules: Sequence, weights: Sequence[float], classes: Sequence[Any], otherwise: Any) -> str:
+def two_class_text(
+    rules: Sequence, weights: Sequence[float], classes: Sequence[Any], otherwise: Any, unit: float = 100.0
+) -> str:
     """The whole model for two classes."""
     head = (
         f"Add up the points of the lines that apply, for {classes[0]} and for {classes[1]}.\n"
         f"The class with more points wins; with equal points it is {otherwise}.\n"
     )
-    return head + "\n".join(votes_text(rules, weights, classes[1], classes[0]))
+    return head + "\n".join(votes_text(rules, weights, classes[1], classes[0], unit))
 
 
-def many_class_text(groups: Sequence[tuple[Any, Sequence, Sequence[float]]]) -> str:
+def many_class_text(groups: Sequence[tuple[Any, Sequence, Sequence[float]]], unit: float = 100.0) -> str:
     """The whole model for several classes: for each class, the points for and against it."""
     parts = ["For each class, add the points for it and subtract those against it; the largest sum wins."]
     for label, rules, weights in groups:
-        parts.append(f"\n{label}\n" + "\n".join(votes_text(rules, weights, label, f"not {label}")))
+        parts.append(f"\n{label}\n" + "\n".join(votes_text(rules, weights, label, f"not {label}", unit)))
     return "\n".join(parts)

@@ -38,6 +38,8 @@ class Settings:
         Classifiers that a round of a trial may add.
     worse, patience : float, int
         After so many values of nu in turn with an error larger by more than this share, smaller ones are given up.
+    chance : float
+        A longer order must save so many times the square root of the mistakes of the shorter ones.
     share : float
         Part of the time limit that the search may take.
     """
@@ -50,6 +52,7 @@ class Settings:
     n_columns: int = 20
     worse: float = 0.1
     patience: int = 2
+    chance: float = 0.5
     share: float = 0.7
 
 
@@ -116,7 +119,7 @@ def choose(
     time_limit: float,
     settings: Settings | None = None,
 ) -> tuple[int, float]:
-    """Cross-validate orders and values of nu; of equal ones the lower order and the larger nu, whose model is shorter.
+    """Cross-validate orders and values of nu; of nearly equal ones the lower order and the larger nu: shorter models.
 
     Where nothing can be held out, or the time is over at once, the first order and nu = 1/2 are taken.
     """
@@ -124,7 +127,7 @@ def choose(
     limit = program.largest_nu
     values = [share * limit for share in settings.shares] if nus is None else list(nus)
     clock = Clock(settings.share * time_limit)
-    best, found = (np.inf, orders[0], values[0] if nus is not None else 0.5), False
+    best = np.inf, orders[0], values[0] if nus is not None else 0.5
     parts = list(program.folds(settings, seed))
     for order in orders if parts and len(orders) * len(values) > 1 else ():
         starts: list[list[Column]] = [[] for _ in parts]
@@ -138,10 +141,11 @@ def choose(
                 )  # fmt: skip
                 mistakes += part.mistakes(result.columns, result.weights, test)
                 starts[k] = [c for c, weight in zip(result.columns, result.weights) if weight > 0]
-            if clock.is_over and found:
+            if clock.is_over and best[0] < np.inf:
                 return best[1:]
-            found = True
-            if mistakes < best[0]:
+            # a longer order has to save more mistakes than chance may
+            chance = 0.0 if order == orders[0] or order == best[1] else settings.chance * float(np.sqrt(best[0]))
+            if mistakes < best[0] - chance:
                 best = mistakes, order, nu
             best_here = min(best_here, mistakes)
             since = since + 1 if mistakes > (1.0 + settings.worse) * best_here else 0

@@ -1,6 +1,7 @@
 """Joint LP-Boost of several classes against the whole program written out."""
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -97,13 +98,11 @@ def test_verify_recomputes_and_notices_changes(fitted):
     assert model.verify(X, y).ok
     assert not model.verify(X, np.roll(y, 1)).ok
     (result,) = model.results_
-    result.evidence[0, :] *= 1.5
-    try:
+    given = model.results_
+    for name, wrong in (("evidence", 1.5 * result.evidence), ("weights", np.roll(result.weights, 1))):
+        model.results_ = [replace(result, **{name: wrong})]
         assert not model.verify(X, y).ok
-    finally:
-        result.evidence[0, :] /= 1.5
-    result.weights[:] = result.weights[::-1].copy()
-    try:
-        assert not model.verify(X, y).ok
-    finally:
-        result.weights[:] = result.weights[::-1].copy()
+    model.results_ = [replace(result, upper_bound=result.upper_bound - 0.01)]
+    assert not model.verify(X, y).ok
+    model.results_ = given
+    assert model.verify(X, y).ok

@@ -52,21 +52,6 @@ def _gap(gap: float) -> str:
     return f"gap {100 * gap:.2g}%" if gap < 0.0995 else f"gap {100 * gap:.0f}%"
 
 
-def chosen(outcome: Outcome) -> str:
-    """Say which value of its parameter a method was given, or gave itself."""
-    if outcome.tuning.values:
-        return f"{outcome.method.parameter} = {outcome.tuning.best:g}"
-    return own_choice(outcome.model)
-
-
-def own_choice(model: Any) -> str:
-    """Say what a fit has chosen by itself (nu and the order of rules), empty if nothing."""
-    if not hasattr(model, "nu_"):
-        return ""
-    orders = f"{int(min(model.max_order_))}" if np.ptp(model.max_order_) == 0 else "1 to 3"
-    return f"nu = {float(np.median(model.nu_)):.2g}, order {orders}"
-
-
 def n_nonzero(model: Any) -> int | None:
     """Return the number of features with a coefficient that is not zero, or of rules; None for other methods."""
     if hasattr(model, "rules_"):
