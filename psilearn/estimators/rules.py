@@ -89,6 +89,8 @@ class LPBoostClassifier(RuleBooster):
         Proved upper bound on the soft margin.
     nu_, max_order_ : ndarray
         The nu and the order of each problem.
+    held_out_error_ : float
+        Error of the chosen nu and order (or length) in the cross-validation that chose them; nan if nothing was chosen.
     is_constant_ : bool
         Whether no rule with a condition is left; then every observation is given the majority's class.
     gap_ : float
@@ -157,9 +159,12 @@ class LPBoostClassifier(RuleBooster):
         if self._is_short:
             result = self._short_list(program, seconds)
             return result.columns, result.votes, result
-        order, nu = self._choice(program, seconds)
-        result = program.solve(order, nu, tol=self.tol, max_iter=self.max_iter, time_limit=max(0.0, clock.left))
-        return result.columns, result.weights, replace(result, max_order=order)
+        choice = self._choice(program, seconds)
+        result = program.solve(
+            choice.order, choice.nu, tol=self.tol, max_iter=self.max_iter, time_limit=max(0.0, clock.left)
+        )
+        result = replace(result, max_order=choice.order, held_out_error=choice.error)
+        return result.columns, result.weights, result
 
     @property
     def _is_short(self) -> bool:
@@ -173,12 +178,13 @@ class LPBoostClassifier(RuleBooster):
         """A list of few rules, and the bound of the program without a limit on their number."""
         clock, most = Clock(seconds), self.max_rules or CARD_RULES
         orders = list(ORDERS) if _is_auto(self.max_order) else [self.max_order]
-        choice = frontier.Choice(orders[0], most, np.empty(0), np.empty(0))
+        choice = frontier.Choice(orders[0], most, np.full(most, np.nan), np.full(most, np.nan))
         if _is_auto(self.nu) or len(orders) > 1:
             choice = frontier.choose(program, orders, most, self.random_state, seconds)
         length = choice.length if _is_auto(self.nu) else most
         found = frontier.lists(program, choice.order, length, max(0.0, clock.left))[-1]
-        return self._weighted(program, choice.order, found, max(0.0, clock.left))
+        result = self._weighted(program, choice.order, found, max(0.0, clock.left))
+        return replace(result, held_out_error=choice.error)
 
     def _weighted(
         self, program: tuning.Program, order: int, found: short.Fitted, seconds: float
@@ -214,7 +220,7 @@ class LPBoostClassifier(RuleBooster):
             return tuning.Program(data, lambda part, order: self._oracle(part, lambda _: 0.0, order))
         return tuning.Program(data, lambda part, order: joint.ClassOracle(part, k, min(order, part.X.shape[1])), k)
 
-    def _choice(self, program: tuning.Program, seconds: float) -> tuple[int, float]:
+    def _choice(self, program: tuning.Program, seconds: float) -> tuning.Choice:
         """The order and nu to be used."""
         is_given = not _is_auto(self.nu), not _is_auto(self.max_order) or self.base_learner is not None
         orders = [1 if _is_auto(self.max_order) else self.max_order] if is_given[1] else list(ORDERS)
@@ -230,7 +236,7 @@ class LPBoostClassifier(RuleBooster):
                 UserWarning,
                 stacklevel=4,
             )
-        return orders[0], float(self.nu)
+        return tuning.Choice(orders[0], float(self.nu))
 
     def _checked(self, data: Observations, result: lpboost.LPBoostResult) -> Verification:
         nu = result.nu if _is_auto(self.nu) else float(self.nu)
@@ -247,6 +253,7 @@ class LPBoostClassifier(RuleBooster):
         super()._collect(training, fits, targets)
         self.nu_ = np.array([result.nu for result in self.results_])
         self.max_order_ = np.array([result.max_order for result in self.results_])
+        self.held_out_error_ = self.results_[0].held_out_error if len(self.results_) == 1 else math.nan
         self.upper_bound_ = float(sum(result.upper_bound for result in self.results_))
         is_closed = self.upper_bound_ - self.objective_ <= 2 * self.tol * len(self.results_)
         self.gap_ = 0.0 if is_closed else relative_gap(-self.objective_, -self.upper_bound_)

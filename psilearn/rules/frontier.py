@@ -67,6 +67,11 @@ class Choice:
     errors: NDArray[np.float64]
     standard_errors: NDArray[np.float64]
 
+    @property
+    def error(self) -> float:
+        """Held-out error of the chosen length."""
+        return float(self.errors[self.length - 1])
+
 
 def choose(
     program: Program,

@@ -30,7 +30,8 @@ from .pricing.oracles import Column, Oracle
 class LPBoostResult:
     """Columns with their weights lambda, the recomputed soft margin, a proved upper bound on it, and the w of that.
 
-    ``points`` are whole numbers in proportion to lambda, if the list was to have them.
+    ``points`` are whole numbers in proportion to lambda, if the list was to have them; ``held_out_error`` is that of
+    the search for nu and the order, if there was one.
     """
 
     columns: list[Column]
@@ -46,6 +47,7 @@ class LPBoostResult:
     evidence: NDArray[np.float64] | None = None
     max_order: int = 1
     points: NDArray[np.float64] | None = None
+    held_out_error: float = np.nan
 
     @property
     def votes(self) -> NDArray[np.float64]:

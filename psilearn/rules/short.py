@@ -6,12 +6,14 @@ one leaves, the pricing search offers others, until no exchange helps. That is a
 from above by the program over all rules without a limit on their number.
 
 Points: weights are replaced by whole numbers of at most P. Every way of rounding s lambda up or down is tried, for a
-range of scales s, and the one with the smallest logistic loss of p / s is taken.
+range of scales s, and the one with the smallest logistic loss of p / s is taken; a mistake or a tie weighs
+as much as the loss of a score of 0 in addition.
 """
 
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
@@ -285,7 +287,10 @@ def rounded(task: Task, present: Fitted, points: int, settings: Settings | None 
         unit = float(real.max()) / scale
         P = _roundings(real / unit, settings.n_roundings)
         P = P[(P.max(axis=1) > 0) & (P.max(axis=1) <= points)]
-        loss = m @ np.logaddexp(0.0, -unit * (A @ P.T))
+        margins = A @ P.T
+        # ties, which the loss does not see, are mistakes
+        wrong = (margins.reshape(*groups.A.shape[:2], -1).min(axis=1) < 0.5).T @ groups.weight
+        loss = m @ np.logaddexp(0.0, -unit * margins) + math.log(2.0) * wrong
         if loss.size and loss.min() < best[0] * (1.0 - settings.improvement):
             best = float(loss.min()), P[np.argmin(loss)]
     used = np.flatnonzero(best[1] > 0)

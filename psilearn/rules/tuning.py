@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -111,6 +112,14 @@ class Program:
                 yield Program(self.data.subset(train), self.oracle_of, self.k), self.data.subset(test)
 
 
+class Choice(NamedTuple):
+    """An order, a nu, and the share of held-out weight that they get wrong; nan if nothing was held out."""
+
+    order: int
+    nu: float
+    error: float = np.nan
+
+
 def choose(
     program: Program,
     orders: Sequence[int],
@@ -118,7 +127,7 @@ def choose(
     seed: int,
     time_limit: float,
     settings: Settings | None = None,
-) -> tuple[int, float]:
+) -> Choice:
     """Cross-validate orders and values of nu; of nearly equal ones the lower order and the larger nu: shorter models.
 
     Where nothing can be held out, or the time is over at once, the first order and nu = 1/2 are taken.
@@ -129,6 +138,7 @@ def choose(
     clock = Clock(settings.share * time_limit)
     best = np.inf, orders[0], values[0] if nus is not None else 0.5
     parts = list(program.folds(settings, seed))
+    tested = sum(test.total for _, test in parts)
     for order in orders if parts and len(orders) * len(values) > 1 else ():
         starts: list[list[Column]] = [[] for _ in parts]
         best_here, since = np.inf, 0
@@ -142,7 +152,7 @@ def choose(
                 mistakes += part.mistakes(result.columns, result.weights, test)
                 starts[k] = [c for c, weight in zip(result.columns, result.weights) if weight > 0]
             if clock.is_over and best[0] < np.inf:
-                return best[1:]
+                return Choice(best[1], best[2], best[0] / tested)
             # a longer order has to save more mistakes than chance may
             chance = 0.0 if order == orders[0] or order == best[1] else settings.chance * float(np.sqrt(best[0]))
             if mistakes < best[0] - chance:
@@ -151,4 +161,4 @@ def choose(
             since = since + 1 if mistakes > (1.0 + settings.worse) * best_here else 0
             if since >= settings.patience:
                 break
-    return best[1:]
+    return Choice(best[1], best[2], best[0] / tested if best[0] < np.inf else np.nan)

@@ -75,7 +75,8 @@ def tuned_fit(
     model = method.build(context)
     grid = method.grid_for(context)
     if not grid or np.unique(y, return_counts=True)[1].min() < 2:
-        return model.fit(X, y), Tuning(), []
+        model.fit(X, y)
+        return model, _own_choice(model), []
     rows, notes = thin(y, plan.tune_rows, context.seed)
     inner = (method.tuned_by or method.build)(context)
     parts = folds(y[rows], None if groups is None else groups[rows], n_folds, context.seed)
@@ -87,6 +88,15 @@ def tuned_fit(
         return tuner.best_estimator_, tuning, notes
     notes = [note.replace("trained", "tuned") for note in notes]
     return model.set_params(**tuner.best_params_).fit(X, y), tuning, notes
+
+
+def _own_choice(model: Any) -> Tuning:
+    """What a classifier has chosen by a cross-validation of its own."""
+    error = getattr(model, "held_out_error_", np.nan)
+    if np.isnan(error):
+        return Tuning()
+    best = {"max_order": int(model.max_order_[0]), "nu": float(model.nu_[0])}
+    return Tuning(best, float(error), ((best, float(error)),))
 
 
 def _tuning(tuner: Any) -> Tuning:
