@@ -44,10 +44,12 @@ def certify_labels(
     estimator : MarginEstimator
         A two-class classifier with a truncated loss, for instance :class:`psilearn.TruncatedHingeClassifier` or
         :class:`psilearn.PsiClassifier`. If it is fitted, its function is used; otherwise a clone is fitted.
-    X, y, sample_weight
+    X, y : array-like
         The data, as for ``fit``.
     suspects : array-like of int, optional
         Rows to price; by default all samples that the fit has given up.
+    sample_weight : array-like, optional
+        Weights, as for ``fit``.
     time_limit : float, optional
         Seconds for all suspects together, and the fit if there is one to make; None for as long as it takes.
 

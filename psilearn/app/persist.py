@@ -93,7 +93,18 @@ def save(model: Any, path: str | Path) -> None:
 
 
 def load(path: str | Path) -> Any:
-    """Read a model written by :func:`save`; :class:`ModelFileError` says why a file cannot be loaded."""
+    """Read a model written by :func:`save`; :class:`ModelFileError` says why a file cannot be loaded.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file.
+
+    Returns
+    -------
+    object
+        The fitted estimator.
+    """
     path = Path(path)
     if not path.is_file():
         raise ModelFileError(f"There is no model file '{path}'.")

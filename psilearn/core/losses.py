@@ -197,7 +197,13 @@ class Hinge(Loss):
 
 @dataclass(frozen=True)
 class TruncatedHinge(Loss):
-    """T_s(u) = min((1 - u)_+, 1 - s), s <= 1 (Liu and Wu, Robust Truncated-Hinge-Loss SVM, 2006)."""
+    """T_s(u) = min((1 - u)_+, 1 - s), s <= 1 (Liu and Wu, Robust Truncated-Hinge-Loss SVM, 2006).
+
+    Parameters
+    ----------
+    s : float, default=0.0
+        Margin below which the loss is flat, less than 1.
+    """
 
     s: float = 0.0
 
@@ -212,7 +218,13 @@ class TruncatedHinge(Loss):
 
 @dataclass(frozen=True)
 class Psi(Loss):
-    """psi(u) = 2 if u < 0, a (1 - u) on [0, 1], 0 above (Liu and Wu, Optimizing psi-learning via MIP, 2006)."""
+    """The loss psi(u) = 2 if u < 0, a (1 - u) on [0, 1], 0 above (Liu and Wu, Optimizing psi-learning via MIP, 2006).
+
+    Parameters
+    ----------
+    a : float, default=1.0
+        Height just inside the margin, in (0, 2]; below 2 the loss jumps at 0.
+    """
 
     a: float = 1.0
 
@@ -232,7 +244,13 @@ def _check_d(d: float) -> None:
 
 @dataclass(frozen=True)
 class RejectHinge(Loss):
-    """phi_d(u) = (1 - u)_+ + (1 - 2d)/d (-u)_+ (Bartlett and Wegkamp 2008; Choi, Kim, Han and Kang 2009, (1.2))."""
+    """Reject hinge (1 - u)_+ + (1 - 2d)/d (-u)_+ (Bartlett and Wegkamp 2008; Choi, Kim, Han and Kang 2009, (1.2)).
+
+    Parameters
+    ----------
+    d : float, default=0.2
+        Cost of an abstention when a wrong answer costs 1, in (0, 1/2).
+    """
 
     d: float = 0.2
 
@@ -246,7 +264,15 @@ class RejectHinge(Loss):
 
 @dataclass(frozen=True)
 class TruncatedReject(Loss):
-    """phi_d capped at its value in s: robust and abstaining."""
+    """Reject hinge of d, capped at its value in s: robust and abstaining.
+
+    Parameters
+    ----------
+    d : float, default=0.2
+        As in :class:`RejectHinge`.
+    s : float, default=-1.0
+        Margin below which the loss is flat, less than 1.
+    """
 
     d: float = 0.2
     s: float = -1.0

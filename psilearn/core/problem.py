@@ -64,9 +64,11 @@ class Problem:
     y : ndarray of intp, shape (n,)
         Class codes 0..n_classes-1.
     n_classes : int
-        k >= 2.
-    loss, penalty
-        The normal forms.
+        Number of classes k, at least 2.
+    loss : Loss
+        The loss in normal form.
+    penalty : Penalty
+        The penalty in normal form.
     C : float
         Price of a unit of loss.
     weights : ndarray of float64, shape (n,)

@@ -50,7 +50,21 @@ class Step(NamedTuple):
 
 
 class Verification(NamedTuple):
-    """Outcome of re-checking a certificate in plain numpy."""
+    """Outcome of re-checking a certificate in plain numpy.
+
+    Attributes
+    ----------
+    ok : bool
+        True only if every claim was recomputed and holds.
+    objective : float
+        The objective as recomputed.
+    bound : float
+        The lower bound as recomputed, -inf if there is none.
+    gap : float
+        Their relative gap.
+    message : str
+        What was recomputed, or what was not.
+    """
 
     ok: bool
     objective: float

@@ -54,7 +54,39 @@ class Training(NamedTuple):
 
 
 class RuleBooster(ClassifierMixin, BaseEstimator, ABC):
-    """A voting classifier over rules; a subclass says how it solves one problem of two classes."""
+    """A voting classifier over rules; a subclass says how it solves one problem of two classes.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (k,)
+        The labels, in order.
+    rules_ : list
+        The rules with positive weight, largest weight first; ``str`` of one is readable.
+    weights_ : ndarray
+        Their weights.
+    n_rules_ : int
+        Their number.
+    rule_problem_ : ndarray of int
+        The problem a rule belongs to: always 0 for two classes, else the place of its class in ``classes_``.
+    attributes_ : list
+        The yes/no attributes that rules are made of.
+    is_constant_ : bool
+        Whether no rule with a condition is left; then every observation is given the majority's class.
+    class_share_ : ndarray of shape (k,)
+        Share of each class in the training data.
+    status_ : Status
+        Why the solver stopped.
+    n_iter_ : int
+        Rounds.
+    history_ : tuple
+        (seconds, objective, bound) of every round.
+    results_ : list
+        What the solver returned, for each problem.
+    n_features_in_ : int
+        Number of features seen in ``fit``.
+    feature_names_in_ : ndarray of str
+        Their names, if ``X`` had some.
+    """
 
     max_order: int
     base_learner: Any = None
@@ -87,6 +119,11 @@ class RuleBooster(ClassifierMixin, BaseEstimator, ABC):
             Labels of any type, two or more classes.
         sample_weight : array-like of shape (n,), optional
             A weight of 2 is the same as the observation given twice, 0 the same as leaving it out.
+
+        Returns
+        -------
+        RuleBooster
+            The fitted classifier itself.
         """
         self._check_parameters()
         clock = Clock(checks.seconds(self.time_limit))
@@ -126,7 +163,7 @@ class RuleBooster(ClassifierMixin, BaseEstimator, ABC):
 
         Parameters
         ----------
-        X, y, sample_weight
+        X, y, sample_weight : array-like
             What was handed to ``fit``.
 
         Returns
@@ -271,6 +308,16 @@ class RuleBooster(ClassifierMixin, BaseEstimator, ABC):
 
         A tie of two classes goes to the larger one in the training data. Ties of several are decided by the training
         records of the rules (how often each was right), then by the sizes of the classes.
+
+        Parameters
+        ----------
+        X : array-like or DataFrame of shape (n, d)
+            Samples.
+
+        Returns
+        -------
+        ndarray of shape (n,) or (n, k)
+            Votes.
         """
         check_is_fitted(self)
         if self.base_learner is not None:
@@ -297,11 +344,28 @@ class RuleBooster(ClassifierMixin, BaseEstimator, ABC):
         return self.classes_[scores.argmax(axis=1) if scores.ndim == 2 else (scores > 0).astype(int)]
 
     def predict(self, X: Any) -> NDArray:
-        """The class with more votes."""
+        """The class with more votes.
+
+        Parameters
+        ----------
+        X : array-like or DataFrame of shape (n, d)
+            Samples.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+            Labels.
+        """
         return self._winners(self.decision_function(X))
 
     def export_text(self) -> str:
-        """The model as a text: points of each rule, what it votes for, when it applies, its training record."""
+        """The model as a text: points of each rule, what it votes for, when it applies, its training record.
+
+        Returns
+        -------
+        str
+            Lines to be printed.
+        """
         check_is_fitted(self)
         if self.is_constant_:
             return constant_text(self._constant_class())

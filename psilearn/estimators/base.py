@@ -49,18 +49,22 @@ class MarginEstimator(Certified, ClassifierMixin, BaseEstimator):
     ----------
     C : float, default=1.0
         Price of a unit of loss: ``P(w) + C sum_i weight_i loss(u_i)`` is minimised, intercepts free.
-    penalty : {"l2", "l1", "adaptive-l1", "elastic-net", "scad"}
+    penalty : {"l2", "l1", "adaptive-l1", "elastic-net", "scad"}, default="l2"
         "l2" is ||w||^2 / 2, "l1" is ||w||_1, "adaptive-l1" is sum_j |w_j| / |w0_j| with w0 from the l2 fit of the same
         loss and C, "elastic-net" is l1_ratio ||w||_1 + (1 - l1_ratio)/2 ||w||^2, "scad" the smoothly clipped absolute
         deviation with lambda = 1 and a = 3.7 (not convex: solved by the d.c. algorithm).
     l1_ratio : float, default=0.5
         Share of the l1 norm in the elastic net.
-    adaptive_weights : array-like, optional
+    adaptive_weights : array-like, default=None
         Weights of |w_j| for "adaptive-l1", in place of 1 / |w0_j|; inf forbids a coefficient.
     kernel : {"linear", "rbf", "poly", "sigmoid", "precomputed"} or callable, default="linear"
         Kernel machines take penalty "l2".
-    gamma, degree, coef0
-        Kernel parameters, as in scikit-learn; gamma is "scale", "auto" or a number.
+    gamma : {"scale", "auto"} or float, default="scale"
+        Coefficient of "rbf", "poly" and "sigmoid": "scale" is 1 / (d Var X), "auto" is 1 / d for d features.
+    degree : int, default=3
+        Degree of "poly".
+    coef0 : float, default=0.0
+        Constant of "poly" and "sigmoid".
     n_components : int or "auto", default=None
         Number of landmarks of a low-rank kernel: f is sought among the functions sum_j beta_j k(l_j, x) of landmarks
         l_j, which are centres of k-means. Time and memory then grow with the samples and not with their square, every
@@ -73,18 +77,63 @@ class MarginEstimator(Certified, ClassifierMixin, BaseEstimator):
         Relative duality gap of convex fits, criticality residual of d.c. fits.
     gap_tol : float, default=1e-4
         Relative gap between solution and bound at which an exact fit counts as proved.
-    time_limit : float, optional
+    time_limit : float, default=None
         Seconds for the whole fit: kernel matrix, pilot of "adaptive-l1" and all else, but not the compiling of a solver
         that is used for the first time. The best solution found is kept, with an honest gap and a ConvergenceWarning.
-    max_iter : int, optional
+    max_iter : int, default=None
         Iteration limit of the solver's outer loop.
-    class_weight : dict, "balanced" or None
+    class_weight : dict or "balanced", default=None
         Factors on the sample weights by class.
-    random_state : int, RandomState or None
+    random_state : int, RandomState or None, default=None
         Seed of restarts; None is 0, so that fits are repeatable.
     verbose : int, default=0
         0 is silent; 1 shows objective and bound about twice a second while the fit runs; 2 shows every line, also of
         the solvers inside the solver. All of it goes to the logger "psilearn", whatever ``verbose`` is.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (k,)
+        The labels, in order; for two classes the second is the positive one.
+    coef_ : ndarray of shape (1, d) or (k, d)
+        Coefficients of linear functions: one row for two classes, a row for each of more.
+    intercept_ : ndarray of shape (1,) or (k,)
+        Intercepts.
+    objective_ : float
+        The minimised objective at the fitted coefficients, evaluated with the exact loss.
+    lower_bound_ : float
+        A valid lower bound on the global optimum, -inf if none is known.
+    gap_ : float
+        Relative gap (objective - bound) / max(|objective|, eps), inf without a bound.
+    status_ : Status
+        Why the solver stopped.
+    certificate_ : Certificate
+        What is claimed of the fit, and on what evidence; objective, bound and gap are read from it.
+    n_iter_ : int
+        Iterations, or nodes of an exact search.
+    history_ : list of Step
+        (seconds, objective, bound) as the fit went on.
+    support_ : ndarray of int
+        Indices of the samples that the solution depends on.
+    suspects_ : ndarray of int
+        Indices of the samples whose loss is flat at its cap: the fit refused to believe their labels.
+    kernel_ : Kernel
+        The kernel with the number behind ``gamma``; not for linear functions.
+    dual_coef_ : ndarray of shape (1, s) or (k, s)
+        For kernels: coefficients of the expansion over ``support_vectors_``.
+    support_vectors_ : array of shape (s, d) or None
+        For kernels: the samples, or landmarks, with coefficients that are not zero; None for a precomputed kernel.
+    dual_support_ : ndarray of shape (s,) or None
+        For kernels: indices of ``support_vectors_`` among the samples; None for landmarks.
+    low_rank_ : LowRank or None
+        The landmarks of a low-rank kernel and their features.
+    component_coef_ : ndarray
+        For low-rank kernels: coefficients of those features.
+    adaptive_weights_ : ndarray
+        For penalty="adaptive-l1": the weights 1 / |w0_j| of the pilot fit.
+    n_features_in_ : int
+        Number of features seen in ``fit``.
+    feature_names_in_ : ndarray of str
+        Their names, if ``X`` had some.
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
@@ -147,6 +196,11 @@ class MarginEstimator(Certified, ClassifierMixin, BaseEstimator):
             Labels of any type, at least two different ones.
         sample_weight : array-like of shape (n,), optional
             Weights; a weight of 2 equals the row given twice, 0 equals its absence.
+
+        Returns
+        -------
+        MarginEstimator
+            The fitted classifier itself.
         """
         clock = Clock(self._fit_share * self._limit)
         with shown(self.verbose):
@@ -348,7 +402,18 @@ class MarginEstimator(Certified, ClassifierMixin, BaseEstimator):
     # -- prediction ---------------------------------------------------------------------------------------------------
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
-        """Return f(x): shape (n,) for two classes (positive means ``classes_[1]``), else (n, k)."""
+        """Return the decision values f(x).
+
+        Parameters
+        ----------
+        X : {array-like, CSR matrix} of shape (n, d)
+            Samples; for a precomputed kernel, its values between them and the samples of the fit.
+
+        Returns
+        -------
+        ndarray of shape (n,) or (n, k)
+            One number for two classes, positive for ``classes_[1]``, else one for each class.
+        """
         check_is_fitted(self)
         X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
         if self._is_linear:
@@ -359,7 +424,18 @@ class MarginEstimator(Certified, ClassifierMixin, BaseEstimator):
         return F[:, 0] if self.classes_.size == 2 else F
 
     def predict(self, X: Any) -> NDArray:
-        """Return the class with the largest f; f = 0 of a two-class problem counts as ``classes_[0]``."""
+        """Return the class with the largest f; f = 0 of a two-class problem counts as ``classes_[0]``.
+
+        Parameters
+        ----------
+        X : {array-like, CSR matrix} of shape (n, d)
+            Samples, as for :meth:`decision_function`.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+            Labels.
+        """
         F = self.decision_function(X)
         return self.classes_[(F > 0).astype(int) if F.ndim == 1 else F.argmax(axis=1)]
 

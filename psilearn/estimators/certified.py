@@ -47,7 +47,7 @@ class Certified:
 
         Parameters
         ----------
-        X, y, sample_weight
+        X, y, sample_weight : array-like
             As for ``fit``.
 
         Returns
@@ -63,7 +63,7 @@ class Certified:
 
         Parameters
         ----------
-        X, y, sample_weight
+        X, y, sample_weight : array-like
             What was handed to ``fit``.
 
         Returns

@@ -54,10 +54,28 @@ def regularization_path(
     ----------
     estimator : MarginEstimator
         Its parameters but C are used; it is not changed.
-    X, y, sample_weight
+    X, y : array-like
         As for ``fit``.
     Cs : array-like of shape (p,)
         Positive numbers in any order.
+    sample_weight : array-like, optional
+        As for ``fit``.
+
+    Returns
+    -------
+    Path
+        Solutions in the order of ``Cs``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from psilearn import SVMClassifier, regularization_path
+    >>> X, y = np.array([[0.0], [1.0], [2.0], [3.0]]), [0, 0, 1, 1]
+    >>> path = regularization_path(SVMClassifier(), X, y, [0.01, 100.0])
+    >>> path.coefs.shape
+    (2, 1, 1)
+    >>> bool(path.coefs[0, 0, 0] < path.coefs[1, 0, 0])
+    True
     """
     _check_estimator(estimator)
     values = np.asarray(Cs, dtype=np.float64)
@@ -79,7 +97,21 @@ def regularization_path(
 def truncation_path(estimator: MarginEstimator, X: Any, y: Any, ss: ArrayLike, *, sample_weight: Any = None) -> Path:
     """Fit a classifier with a truncation point at every s, from the least truncated (the hinge at -inf) to the most.
 
-    Returns a :class:`Path` whose ``Cs`` holds the values of s in the order given; -inf is the plain hinge.
+    Parameters
+    ----------
+    estimator : MarginEstimator
+        A classifier with a parameter ``s``; it is not changed.
+    X, y : array-like
+        As for ``fit``.
+    ss : array-like of shape (p,)
+        Truncation points below 1 in any order; -inf is the plain hinge.
+    sample_weight : array-like, optional
+        As for ``fit``.
+
+    Returns
+    -------
+    Path
+        Its ``Cs`` holds the values of s in the order given.
     """
     _check_estimator(estimator)
     values = np.asarray(ss, dtype=np.float64)

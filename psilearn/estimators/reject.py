@@ -20,12 +20,14 @@ from ..evaluation.metrics import chow_loss
 from ..evaluation.selective import Guarantee, cheapest_threshold, confidence_of, guaranteed_threshold
 from ..solve import settings
 from .base import MarginEstimator
+from .docstrings import completed
 
 #: Part of the time limit for the fit on all samples where folds choose the threshold, and the seconds that all folds
 #: together have at least.
 FIT_SHARE, LEAST_SECONDS = 0.5, 0.01
 
 
+@completed
 @dataclass(eq=False, repr=False, kw_only=True)
 class RejectClassifier(MarginEstimator):
     """Classifier with a reject option: answers only where it is confident.
@@ -44,15 +46,14 @@ class RejectClassifier(MarginEstimator):
     threshold : float or "auto", default=0.5
         Abstain where ``|f|`` (for k > 2: the lead of the best class) does not exceed it. "auto" minimises Chow's cost
         on held-out folds.
-    s : float, optional
+    s : float, default=None
         Also truncate the loss at margin s: robust and abstaining.
     threshold_folds : int, default=5
         Folds for ``threshold="auto"``.
     n_starts : int, default=1
         Descents of the d.c. algorithm if ``s`` is given.
-    penalty : default="l1"
-    **parameters
-        As in :class:`.base.MarginEstimator`.
+    penalty : {"l2", "l1", "adaptive-l1", "elastic-net", "scad"}, default="l1"
+        As in the other classifiers.
 
     Attributes
     ----------
@@ -60,6 +61,23 @@ class RejectClassifier(MarginEstimator):
         The threshold in use.
     guarantee_ : Guarantee or None
         What :meth:`calibrate` proved.
+    candidate_thresholds_ : ndarray
+        Thresholds that :meth:`calibrate` chooses from.
+
+    See Also
+    --------
+    SVMClassifier : Always answers.
+    psilearn.metrics : Scores of classifiers that may abstain.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from psilearn import RejectClassifier
+    >>> X = np.array([[-3.0], [-2.0], [-0.1], [0.1], [2.0], [3.0]])
+    >>> y = [0, 0, 1, 0, 1, 1]
+    >>> model = RejectClassifier(d=0.2).fit(X, y)
+    >>> model.predict_or_abstain([[-3.0], [0.0], [3.0]], abstain=-1).tolist()
+    [0, -1, 1]
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = MarginEstimator._parameter_constraints | {
@@ -112,7 +130,22 @@ class RejectClassifier(MarginEstimator):
         return (settings("dca", n_starts=int(self.n_starts)),)
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Fit; with ``threshold="auto"`` also on ``threshold_folds`` folds to choose the threshold."""
+        """Fit; with ``threshold="auto"`` also on ``threshold_folds`` folds to choose the threshold.
+
+        Parameters
+        ----------
+        X : {array-like, CSR matrix} of shape (n, d)
+            Samples; a (n, n) Gram matrix if ``kernel="precomputed"``.
+        y : array-like of shape (n,)
+            Labels of any type, at least two different ones.
+        sample_weight : array-like of shape (n,), optional
+            Weights; a weight of 2 equals the row given twice, 0 equals its absence.
+
+        Returns
+        -------
+        RejectClassifier
+            The fitted classifier itself.
+        """
         clock = Clock(self._limit)
         X = X.tocsr() if sp.issparse(X) else X
         super().fit(X, y, sample_weight)
@@ -161,7 +194,21 @@ class RejectClassifier(MarginEstimator):
     def calibrate(self, X: Any, y: Any, risk: float = 0.05, level: float = 0.95) -> Guarantee:
         """Choose the threshold so that errors among answered are at most ``risk`` with probability ``level``.
 
-        ``X, y`` must not have been used for fitting. Sets ``threshold_`` and ``guarantee_``.
+        Sets ``threshold_`` and ``guarantee_``.
+
+        Parameters
+        ----------
+        X, y : array-like
+            Samples and labels that were not used for fitting.
+        risk : float, default=0.05
+            Largest share of wrong answers among the answers.
+        level : float, default=0.95
+            Probability with which that holds.
+
+        Returns
+        -------
+        Guarantee
+            What is promised, and the threshold that keeps the promise.
         """
         check_is_fitted(self)
         correct = self.predict(X) == np.asarray(y)
@@ -171,11 +218,35 @@ class RejectClassifier(MarginEstimator):
         return promise
 
     def abstains(self, X: Any) -> NDArray[np.bool_]:
-        """Return where the classifier does not answer."""
+        """Return where the classifier does not answer.
+
+        Parameters
+        ----------
+        X : {array-like, CSR matrix} of shape (n, d)
+            Samples.
+
+        Returns
+        -------
+        ndarray of bool, shape (n,)
+            True where it abstains.
+        """
         return confidence_of(self.decision_function(X)) <= self.threshold_
 
     def predict_or_abstain(self, X: Any, abstain: Any) -> NDArray:
-        """Return the class where the classifier answers and ``abstain`` elsewhere."""
+        """Return the class where the classifier answers and ``abstain`` elsewhere.
+
+        Parameters
+        ----------
+        X : {array-like, CSR matrix} of shape (n, d)
+            Samples.
+        abstain : object
+            What stands for no answer.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+            Labels, of type object if ``abstain`` is of another type.
+        """
         answer = self.predict(X)
         mark = np.asarray([abstain])
         kind = np.result_type(answer, mark) if answer.dtype.kind == mark.dtype.kind else object
@@ -184,7 +255,22 @@ class RejectClassifier(MarginEstimator):
         return out
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return 1 - Chow's loss: an error costs 1, an abstention d (of its class)."""
+        """Return 1 - Chow's loss: an error costs 1, an abstention d (of its class).
+
+        Parameters
+        ----------
+        X : {array-like, CSR matrix} of shape (n, d)
+            Samples.
+        y : array-like of shape (n,)
+            Their labels.
+        sample_weight : array-like of shape (n,), optional
+            Weights.
+
+        Returns
+        -------
+        float
+            At most 1; answering never is worth 1 - d.
+        """
         return 1.0 - chow_loss(y, self.predict(X), self.abstains(X), self._costs_of(y), sample_weight)
 
 

@@ -19,6 +19,7 @@ from ..rules.l0 import boost as l0boost
 from ..rules.observations import Observations
 from ..rules.pricing.oracles import Column
 from ._rule_booster import RuleBooster, Training
+from .docstrings import completed
 from .rule_claims import check_joint, check_l0, check_lpboost
 
 __all__ = ["L0BoostClassifier", "LPBoostClassifier", "SlipperClassifier"]
@@ -34,6 +35,7 @@ def _is_auto(value: Any) -> bool:
     return isinstance(value, str) and value == "auto"
 
 
+@completed
 class LPBoostClassifier(RuleBooster):
     """LP-Boost: the voting classifier of largest soft margin over all monomials up to an order.
 
@@ -64,40 +66,49 @@ class LPBoostClassifier(RuleBooster):
         How features become yes/no attributes: up to 32 cut points for each number where the class can change, an
         attribute for each category and one for missing values ("auto"); or the few of them that still tell the classes
         apart ("support"), as in the paper. Not used for data that are 0/1 already.
-    base_learner : classifier or "precomputed", optional
+    base_learner : classifier or "precomputed", default=None
         Another base learner instead of monomials: a scikit-learn classifier that takes sample weights (then nothing is
         proved), or "precomputed" if X itself holds the answers of the base classifiers, in [-1, 1].
     tol : float, default=1e-9
         Tolerance on edges.
     max_iter : int, default=10000
         Rounds of column generation.
-    time_limit : float, optional
+    time_limit : float, default=None
         Seconds for the whole fit, shared by the problems of more than two classes.
     random_state : int, default=0
         Seed of the folds with ``nu="auto"`` and ``max_order="auto"``.
 
     Attributes
     ----------
-    rules_, weights_, n_rules_
-        The rules with positive weight, largest first. With k > 2 classes ``rule_problem_`` says which class a rule is
-        about.
     objective_ : float
         The soft margin rho - D sum xi (summed over problems), recomputed from the weights.
     lower_bound_ : float
         The same: what is reached bounds the maximum from below.
     upper_bound_ : float
         Proved upper bound on the soft margin.
-    nu_, max_order_ : ndarray
-        The nu and the order of each problem.
+    nu_ : ndarray
+        The nu of each problem.
+    max_order_ : ndarray
+        The order of each problem.
     held_out_error_ : float
         Error of the chosen nu and order (or length) in the cross-validation that chose them; nan if nothing was chosen.
-    is_constant_ : bool
-        Whether no rule with a condition is left; then every observation is given the majority's class.
     gap_ : float
         Relative gap (upper_bound_ - objective_) / max(|objective_|, eps); 0 where the difference is within the
         tolerance on edges (twice ``tol`` for each problem), since the soft margin itself may be 0.
-    status_, n_iter_, history_, results_
-        Why it stopped, rounds, (seconds, objective, bound), the solver's results.
+
+    See Also
+    --------
+    L0BoostClassifier : Few rules.
+    best_monomial : The single best rule.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from psilearn import LPBoostClassifier
+    >>> X, y = np.arange(40.0)[:, None], ["low"] * 20 + ["high"] * 20
+    >>> model = LPBoostClassifier().fit(X, y)
+    >>> model.predict([[1.5], [35.5]]).tolist()
+    ['low', 'high']
     """
 
     def __init__(
@@ -259,6 +270,7 @@ class LPBoostClassifier(RuleBooster):
         self.gap_ = 0.0 if is_closed else relative_gap(-self.objective_, -self.upper_bound_)
 
 
+@completed
 class L0BoostClassifier(RuleBooster):
     """L0-RBoost: few rules, by boosting on a tightened relaxation of the L0 penalty.
 
@@ -275,35 +287,47 @@ class L0BoostClassifier(RuleBooster):
     kappa : float, default=1.5
         Constant of the code length (28).
     costs : "mdl", float or callable, default="mdl"
-        c_u: the code length (28), a constant, or a function of the order.
+        Cost c_u of a rule: the code length (28), a constant, or a function of the order.
     cuts : {"valid", "paper"}, default="valid"
         Valid pair cuts, or those printed in the paper, which are no relaxation and give no lower bound.
-    binarizer, base_learner
-        As in :class:`LPBoostClassifier`; the answers of a given base learner must be -1, 0 or 1.
+    binarizer : "auto", "support" or LogicalBinarizer, default="auto"
+        As in :class:`LPBoostClassifier`.
+    base_learner : classifier or "precomputed", default=None
+        As in :class:`LPBoostClassifier`; the answers must be -1, 0 or 1.
     tol : float, default=1e-6
         Tolerance on reduced costs and cuts.
     max_iter : int, default=10000
         Rounds of column and cut generation.
-    time_limit : float, optional
+    time_limit : float, default=None
         Seconds for the whole fit, shared by the problems of more than two classes.
 
     Attributes
     ----------
-    rules_, weights_, n_rules_
-        The rules with positive weight lambda, largest first; see :class:`LPBoostClassifier`.
     objective_ : float
         z of (18), recomputed (summed over problems).
     lower_bound_ : float
         A proved bound on z over all rules and so on the integer optimum (15); -inf with ``cuts="paper"``.
     rho_ : float
         The margin used.
-    is_constant_ : bool
-        Whether no rule with a condition is left; then every observation is given the majority's class.
     certificate_ : list of RelaxationCertificate
         For each problem: z, smallest reduced cost, largest cut violation, lower bound, and the bound on the integer
         optimum, which is rounded up if costs and weights are integers.
-    gap_, status_, n_iter_, history_, results_
-        Relative gap, why it stopped, rounds, (seconds, objective, bound), the solver's results.
+    gap_ : float
+        Relative gap between objective_ and lower_bound_.
+
+    See Also
+    --------
+    LPBoostClassifier : The largest soft margin.
+    best_monomial : The single best rule.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from psilearn import L0BoostClassifier
+    >>> X, y = np.arange(40.0)[:, None], ["low"] * 20 + ["high"] * 20
+    >>> model = L0BoostClassifier(costs=0.5).fit(X, y)
+    >>> model.predict([[1.5], [35.5]]).tolist()
+    ['low', 'high']
     """
 
     def __init__(
@@ -381,6 +405,7 @@ class L0BoostClassifier(RuleBooster):
         self.gap_ = relative_gap(self.objective_, self.lower_bound_)
 
 
+@completed
 class SlipperClassifier(RuleBooster):
     """SLIPPER of Cohen and Singer, A simple, fast, and effective rule learner (1999): greedy rules, boosted.
 
@@ -400,10 +425,24 @@ class SlipperClassifier(RuleBooster):
 
     Attributes
     ----------
-    rules_, weights_, n_rules_
-        Distinct rules with their total confidences.
     objective_ : float
-        prod_t Z_t, a bound on the training error (summed over problems). ``lower_bound_`` is -inf: nothing is proved.
+        prod_t Z_t, a bound on the training error (summed over problems).
+    lower_bound_ : float
+        Always -inf: nothing is proved.
+
+    See Also
+    --------
+    LPBoostClassifier : The largest soft margin, proved.
+    L0BoostClassifier : Few rules.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from psilearn import SlipperClassifier
+    >>> X, y = np.arange(40.0)[:, None], ["low"] * 20 + ["high"] * 20
+    >>> model = SlipperClassifier(folds=0).fit(X, y)
+    >>> model.predict([[1.5], [35.5]]).tolist()
+    ['low', 'high']
     """
 
     _promises_optimum = False

@@ -55,15 +55,22 @@ def prove(
     ----------
     estimator : margin classifier
         Convex fits of every kind; truncated losses for two classes (linear with penalty "l2" or "l1", or a kernel).
-    X, y, sample_weight
+    X, y : array-like
         As for ``fit``. Kernels given by a function have no exact meaning; hand in kernel="precomputed" instead.
     path : str or Path
         The file to write (gzip).
+    sample_weight : array-like, optional
+        As for ``fit``.
     columns : dict, optional
         ``features``, ``target`` and ``weight``: names of the columns in a CSV file of the data.
     time_limit : float, optional
         Seconds for the search that writes the tree of a truncated loss, after the fit; by default the estimator's
         ``time_limit``, else 60. If it ends early, the proof holds, with a smaller bound.
+
+    Returns
+    -------
+    MarginEstimator
+        The fitted estimator itself.
 
     Raises
     ------
@@ -89,7 +96,7 @@ def check(path: str | Path, X: Any, y: Any, sample_weight: Any = None) -> Verifi
     ----------
     path : str or Path
         A file written by :func:`prove`.
-    X, y, sample_weight
+    X, y, sample_weight : array-like
         The data, as they were given to :func:`prove`.
 
     Returns

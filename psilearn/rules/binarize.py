@@ -177,6 +177,23 @@ class LogicalBinarizer(TransformerMixin, BaseEstimator):
         The chosen attributes, in the order of the features.
     n_candidates_ : int
         Number of attributes before the choice.
+    n_features_in_ : int
+        Number of features seen in ``fit``.
+    feature_names_in_ : ndarray of str
+        Their names, if ``X`` had some.
+
+    See Also
+    --------
+    LPBoostClassifier : Votes of rules over these attributes.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from psilearn import LogicalBinarizer
+    >>> X, y = np.array([[1.0], [2.0], [5.0], [6.0]]), [0, 0, 1, 1]
+    >>> binarizer = LogicalBinarizer().fit(X, y)
+    >>> len(binarizer.attributes_)
+    1
     """
 
     def __init__(
@@ -198,14 +215,42 @@ class LogicalBinarizer(TransformerMixin, BaseEstimator):
         self.random_state = random_state
 
     def fit(self, X: Any, y: ArrayLike) -> LogicalBinarizer:
-        """Find the attributes of X for classes y."""
+        """Find the attributes of X for classes y.
+
+        Parameters
+        ----------
+        X : array-like or DataFrame of shape (n, d)
+            Observations.
+        y : array-like of shape (n,)
+            Their labels.
+
+        Returns
+        -------
+        LogicalBinarizer
+            The fitted transformer itself.
+        """
         table, names = read_table(self, X, reset=True)
         labels = check_X_y(np.zeros((len(table[0]), 1)), y, dtype=None)[1]
         self.attributes_ = self.find(table, names, np.unique(labels, return_inverse=True)[1])
         return self
 
     def find(self, table: Table, names: list[str], labels: NDArray) -> list[Attribute]:
-        """The attributes of typed columns with these names, for classes coded 0, 1, ..."""
+        """Return the attributes of typed columns.
+
+        Parameters
+        ----------
+        table : list of ndarray
+            The columns.
+        names : list of str
+            Their names.
+        labels : ndarray of shape (n,)
+            Classes coded 0, 1, ...
+
+        Returns
+        -------
+        list of Attribute
+            The chosen attributes.
+        """
         if self.support not in ("greedy", "exact", None):
             raise ValueError(f"support must be 'greedy', 'exact' or None, got {self.support!r}.")
         candidates = [
@@ -244,7 +289,18 @@ class LogicalBinarizer(TransformerMixin, BaseEstimator):
         return [candidates[k] for k in chosen]
 
     def transform(self, X: Any) -> NDArray[np.uint8]:
-        """Answers of all attributes, (n, number of attributes)."""
+        """Return the answers of all attributes.
+
+        Parameters
+        ----------
+        X : array-like or DataFrame of shape (n, d)
+            Observations.
+
+        Returns
+        -------
+        ndarray of shape (n, number of attributes)
+            0 or 1.
+        """
         check_is_fitted(self)
         table, _ = read_table(self, X, reset=False)
         return self._transform_table(table)
@@ -254,7 +310,18 @@ class LogicalBinarizer(TransformerMixin, BaseEstimator):
         return np.array(answers, dtype=np.uint8).reshape(len(answers), len(table[0])).T
 
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray:
-        """The attributes as readable conditions."""
+        """Return the attributes as readable conditions.
+
+        Parameters
+        ----------
+        input_features : array-like of str, optional
+            Not used: the names are those seen in ``fit``.
+
+        Returns
+        -------
+        ndarray of str
+            One text for each attribute.
+        """
         check_is_fitted(self)
         return np.array([attribute.text() for attribute in self.attributes_], dtype=object)
 

@@ -62,7 +62,7 @@ class TunedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     rule : {"best", "1se"}, default="best"
         "best" takes the best mean score; "1se" the simplest candidate whose mean score is within one standard error of
         it. Of equal candidates the simplest is taken: smaller order, larger nu, smaller gamma, smaller C.
-    n_jobs : int, optional
+    n_jobs : int, default=None
         Processes over the folds.
     random_state : int, RandomState or None, default=None
         Seed with which samples are shuffled before they are divided into folds; None does not shuffle them.
@@ -82,8 +82,12 @@ class TunedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         in GridSearchCV. A score is nan where the time limit left no time for it.
     n_splits_ : int
         Number of folds.
-    classes_, n_features_in_, feature_names_in_
-        As in the fitted estimator.
+    classes_ : ndarray of shape (k,)
+        The labels, in order.
+    n_features_in_ : int
+        Number of features seen in ``fit``.
+    feature_names_in_ : ndarray of str
+        Their names, if ``X`` had some.
 
     See Also
     --------
@@ -289,48 +293,150 @@ class TunedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         return getattr(self.best_estimator_, name)
 
     def predict(self, X: Any) -> NDArray:
-        """Return the class of each sample."""
+        """Return the class of each sample.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or DataFrame of shape (n, d)
+            Samples.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+            Labels.
+        """
         check_is_fitted(self)
         return self.best_estimator_.predict(X)
 
     @_best_has("decision_function")
     def decision_function(self, X: Any) -> NDArray[np.float64]:
-        """Return the decision values of the fitted estimator."""
+        """Return the decision values of the fitted estimator.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or DataFrame of shape (n, d)
+            Samples.
+
+        Returns
+        -------
+        ndarray of shape (n,) or (n, k)
+            What ``best_estimator_`` returns.
+        """
         check_is_fitted(self)
         return self.best_estimator_.decision_function(X)
 
     @_best_has("predict_proba")
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """Return the probabilities of the fitted estimator, if it has any."""
+        """Return the probabilities of the fitted estimator, if it has any.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or DataFrame of shape (n, d)
+            Samples.
+
+        Returns
+        -------
+        ndarray of shape (n, k)
+            What ``best_estimator_`` returns.
+        """
         check_is_fitted(self)
         return self.best_estimator_.predict_proba(X)
 
     @_best_has("abstains")
     def abstains(self, X: Any) -> NDArray[np.bool_]:
-        """Return where the fitted estimator does not answer."""
+        """Return where the fitted estimator does not answer.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or DataFrame of shape (n, d)
+            Samples.
+
+        Returns
+        -------
+        ndarray of bool, shape (n,)
+            True where it abstains.
+        """
         check_is_fitted(self)
         return self.best_estimator_.abstains(X)
 
     @_best_has("predict_or_abstain")
     def predict_or_abstain(self, X: Any, abstain: Any) -> NDArray:
-        """Return the class where the fitted estimator answers and ``abstain`` elsewhere."""
+        """Return the class where the fitted estimator answers and ``abstain`` elsewhere.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or DataFrame of shape (n, d)
+            Samples.
+        abstain : object
+            What stands for no answer.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+            Labels.
+        """
         check_is_fitted(self)
         return self.best_estimator_.predict_or_abstain(X, abstain)
 
     @_best_has("verify")
     def verify(self, X: Any, y: Any, sample_weight: Any = None) -> Verification:
-        """Recompute every claim of the fit on all samples."""
+        """Recompute every claim of the fit on all samples.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or DataFrame of shape (n, d)
+            Samples.
+        y : array-like of shape (n,)
+            Their labels.
+        sample_weight : array-like of shape (n,), optional
+            Weights.
+
+        Returns
+        -------
+        Verification
+            What ``best_estimator_.verify`` returns.
+        """
         check_is_fitted(self)
         return self.best_estimator_.verify(X, y, sample_weight)
 
     @_best_has("problem")
     def problem(self, X: Any, y: Any, sample_weight: Any = None) -> Problem:
-        """Return the problem of the fit on all samples."""
+        """Return the problem of the fit on all samples.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or DataFrame of shape (n, d)
+            Samples.
+        y : array-like of shape (n,)
+            Their labels.
+        sample_weight : array-like of shape (n,), optional
+            Weights.
+
+        Returns
+        -------
+        Problem
+            What ``best_estimator_.problem`` returns.
+        """
         check_is_fitted(self)
         return self.best_estimator_.problem(X, y, sample_weight)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return the score by which candidates were compared."""
+        """Return the score by which candidates were compared.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or DataFrame of shape (n, d)
+            Samples.
+        y : array-like of shape (n,)
+            Their labels.
+        sample_weight : array-like of shape (n,), optional
+            Weights.
+
+        Returns
+        -------
+        float
+            The score of ``best_estimator_``.
+        """
         check_is_fitted(self)
         scorer = check_scoring(self.best_estimator_, scoring=self.scoring)
         given = {} if sample_weight is None else {"sample_weight": sample_weight}
