@@ -10,7 +10,9 @@ Cost: a few (typically 3 to 20) warm convex solves.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,9 +23,14 @@ from ..core.result import Certificate, Claim, Result, Status, critical_residual
 from ..core.solving import NOTHING_PROVED, Clock, Options, Solve, SolverSettings
 from ..core.spaces import KernelSpace
 
+Array = NDArray[np.float64]
+
 MAX_STEPS = 200
-#: While steps are long the majorant is minimised only roughly.
-LOOSE = 1e-2
+#: Relative gap to which the first majorant is minimised; later ones to a share of what the last step gained, and to
+#: no less than a share of the tolerance.
+LOOSE, INNER_SHARE, LEAST_SHARE = 1e-2, 0.3, 0.1
+#: Longest multiple of a step that is tried.
+FARTHEST = 4.0
 
 
 #: A kernel that is not positive semidefinite is taken, too, but nothing is claimed then.
@@ -90,28 +97,62 @@ def _restarted(
         return None
 
 
-@dataclass
 class _Point:
-    """Coefficients, their objective, and the convex majorant that touches it there."""
+    """Coefficients, their scores and objective, and the convex majorant that touches it there."""
 
-    W: NDArray[np.float64]
-    b: NDArray[np.float64]
-    objective: float
-    majorant: Problem
+    def __init__(self, problem: Problem, W: Array, b: Array) -> None:
+        self.problem, self.W, self.b = problem, W, b
+        self.F = problem.space.scores(W, b)
+        self.objective = problem.value_of_scores(W, self.F)
 
-    @classmethod
-    def at(cls, problem: Problem, result: Result) -> _Point:
-        objective = problem.value(result.coef, result.intercept)
-        return cls(result.coef, result.intercept, objective, problem.majorant(result.coef, result.intercept))
+    @cached_property
+    def majorant(self) -> Problem:
+        """The convex problem of the next step."""
+        return self.problem.majorant(self.W, self.b, self.F)
 
     def residual(self, bound: float) -> float:
         """What the majorant can still be lowered by, relative to the objective."""
         return max(0.0, self.objective - bound) / max(abs(self.objective), np.finfo(float).tiny)
 
+    def beyond(self, there: _Point) -> _Point:
+        """Return the best point found on the ray from here through ``there``, which is the better one of both.
+
+        A d.c. step shows a direction of descent, and the objective may fall far beyond the minimiser of the majorant
+        (Aragon Artacho, Fleming and Vuong, Accelerating the DC algorithm for smooth functions, 2018).
+        """
+        dW, db, dF = there.W - self.W, there.b - self.b, there.F - self.F
+        norm2 = self._norms(there)
+        best, least, factor = 1.0, there.objective, 2.0
+        while factor <= FARTHEST:
+            W, F = self.W + factor * dW, self.F + factor * dF
+            value = self.problem.value_of_scores(W, F, norm2(factor))
+            if not value < least:
+                break
+            best, least, factor = factor, value, 2.0 * factor
+        if best == 1.0:
+            return there
+        point = _Point(self.problem, self.W + best * dW, self.b + best * db)
+        return point if point.objective < there.objective else there
+
+    def _norms(self, there: _Point) -> Callable[[float], float]:
+        """Return ||W + s (W' - W)||^2 as a function of s, for W here and W' there."""
+        if not self.problem.penalty.l2:
+            return lambda s: 0.0
+        P, Q = self._represented(), there._represented()
+        here, cross, far = (float(np.sum(W * V)) for W, V in ((self.W, P), (self.W, Q), (there.W, Q)))
+        return lambda s: (1.0 - s) ** 2 * here + 2.0 * s * (1.0 - s) * cross + s**2 * far
+
+    def _represented(self) -> Array:
+        """Return V such that the inner product with W' is sum W'V: the coefficients, or K W' of kernels."""
+        return (self.F - self.b).T if self.problem.is_kernel else self.W
+
 
 def _descend(problem: Problem, start: Result, options: Options, clock: Clock, inner: Solve) -> Result:
-    """Take d.c. steps from ``start`` until the majorant cannot be lowered any more."""
-    here = _Point.at(problem, start)
+    """Take d.c. steps from ``start`` until the majorant cannot be lowered any more.
+
+    While steps gain much, the majorant is minimised roughly and nothing is certified; the end is.
+    """
+    here = _Point(problem, start.coef, start.intercept)
     clock.note(here.objective, -math.inf)
     tol, inner_gaps, warm, steps = max(options.tol, LOOSE), [start.gap], start, 0
     limit = options.max_iter or MAX_STEPS
@@ -119,31 +160,32 @@ def _descend(problem: Problem, start: Result, options: Options, clock: Clock, in
         return _result(here, start.status, math.inf, steps, start, inner_gaps)
     while True:
         steps += 1
-        warm = inner(here.majorant, replace(options, tol=tol, time_limit=clock.left, max_iter=None), warm)
+        asked = replace(options, tol=tol, time_limit=clock.left, max_iter=None, certify=tol <= options.tol)
+        warm = inner(here.majorant, asked, warm)
         inner_gaps.append(warm.gap)
-        there = _Point.at(problem, warm)
+        there = _Point(problem, warm.coef, warm.intercept)
         clock.note(min(here.objective, there.objective), -math.inf)
-        same = not problem.penalty.scad and np.array_equal(_tilt(here), _tilt(there))
-        gain = here.objective - there.objective
-        residual = here.residual(warm.lower_bound)
-        if gain >= 0 and same:  # both points share one majorant, so the bound speaks of the new point, too
-            residual = there.residual(warm.lower_bound)
+        gain, residual, same = here.objective - there.objective, here.residual(warm.lower_bound), False
+        if residual < math.inf and gain >= 0 and not problem.penalty.scad:
+            same = np.array_equal(_tilt(here), _tilt(there))
+        if same:  # both points share one majorant, so the bound speaks of the new point, too
+            here, residual = there, there.residual(warm.lower_bound)
         finished = residual <= options.tol
-        if gain > 0 and (same or not finished):
-            here = there
         if finished and warm.status is not Status.INTERRUPTED:
             return _result(here, Status.CRITICAL, residual, steps, warm, inner_gaps)
+        if gain > 0:
+            here = here.beyond(there) if here is not there else there
+            warm = replace(warm, coef=here.W, intercept=here.b)
         if (stop := _reason_to_stop(warm, clock, steps, limit)) is not None:
             residual = critical_residual(problem, here.W, here.b, warm.multipliers)  # the point may have moved on
             return _result(here, stop, residual, steps, warm, inner_gaps)
-        # Inexact while the steps are long; exact once a step gains less than the inner error lets us see.
-        if gain <= 2.0 * tol * abs(here.objective):
-            if tol <= 0.1 * options.tol and gain <= 0:
-                return _result(here, Status.STALLED, residual, steps, warm, inner_gaps)
-            tol = max(0.1 * options.tol, 0.1 * tol)
+        if gain <= 0 and tol <= LEAST_SHARE * options.tol:
+            return _result(here, Status.STALLED, residual, steps, warm, inner_gaps)
+        wanted = INNER_SHARE * gain / abs(here.objective) if gain > 0 else 0.1 * tol
+        tol = min(max(wanted, LEAST_SHARE * options.tol), max(options.tol, LOOSE))
 
 
-def _tilt(point: _Point) -> NDArray[np.float64]:
+def _tilt(point: _Point) -> Array:
     assert point.majorant.tilt is not None
     return point.majorant.tilt
 

@@ -25,7 +25,7 @@ from ..core.capabilities import ANY_CLASSES, ANY_CONVEX, ANY_LINEAR, TILT, Takes
 from ..core.problem import Problem
 from ..core.result import Result, Status
 from ..core.scaling import Scaling
-from ..core.solving import Clock, Options, convex_result
+from ..core.solving import Answer, Clock, Options, convex_result, uncertified
 from ..core.spaces import LinearSpace
 
 Array = NDArray[np.float64]
@@ -90,12 +90,14 @@ def _conduct(
     """Take Newton steps on ``inner`` (the problem in rotated coordinates) until the gap of ``problem`` is certified."""
     it = _Iterate(inner, start)
 
-    def certify(W: Array, b: Array, R: Array, status: Status) -> Result:
+    def certify(W: Array, b: Array, R: Array, status: Status | None) -> Result:
         W = W @ Q.T if Q.size else W
         if W.shape[0] > 1:  # rounding of larger W on the way
             W, b = W - W.mean(axis=0), b - b.mean()
         if failures:
             W, b = _stretched(problem, W, b)
+        if not options.certify:
+            return uncertified(Answer(W, b, R, clock, it.steps, status, {}))
         return convex_result(problem, W, b, R, options, clock, it.steps, status)
 
     status, failures = Status.STALLED, 0
@@ -103,7 +105,7 @@ def _conduct(
         while it.steps < (options.max_iter or MAX_STEPS) and failures < MAX_FAILURES:
             it.measure()
             if it.smoothing + it.residual <= 0.9 * options.tol * abs(it.primal + problem.offset) or it.is_spent:
-                result = certify(it.W, it.b, it.R, Status.STALLED)
+                result = certify(it.W, it.b, it.R, None)
                 if result.status is Status.OPTIMAL:
                     return result
                 failures += 1  # rounding; a further Newton step refines R, a new centre is the second resort
@@ -197,7 +199,7 @@ class _Iterate:
         if start is not None:
             self.W, self.b = start.coef, start.intercept
             if start.multipliers is not None:
-                R0 = problem.repaired_multipliers(start.multipliers)
+                R0 = problem.clipped(start.multipliers)
                 self.width = WARM_WIDTH
         if R0 is None or not R0.any():
             # Multipliers of the size one sample alone would have; from there they find their size in a few centres.

@@ -26,7 +26,7 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from ..core.capabilities import ANY_CLASSES, ANY_CONVEX, TILT, Takes
 from ..core.problem import Problem
 from ..core.result import Certificate, Claim, Result, Status
-from ..core.solving import NOTHING_PROVED, Clock, Options, SolverSettings, convex_result
+from ..core.solving import NOTHING_PROVED, Answer, Clock, Options, SolverSettings, convex_result, uncertified
 from ..core.spaces import KernelSpace
 from . import smo_jit as kernels
 
@@ -103,14 +103,7 @@ def _starting_multipliers(problem: Problem, start: Result | None) -> Array:
         R = np.zeros((problem.n, problem.n_functions)) if problem.tilt is None else problem.tilt
     else:
         R = _rescaled(problem, start.multipliers)
-    if problem.n_classes == 2:
-        alpha = np.clip(R[:, 0] * problem.signs, 0.0, problem.dual_limits)
-        return problem.spread(alpha, None)
-    own = np.arange(problem.n_classes) == problem.y[:, None]
-    A = np.where(own, 0.0, np.maximum(-R, 0.0))
-    total, upper = A.sum(axis=1), problem.dual_limits
-    A *= np.where(total > upper, upper / np.where(total > 0, total, 1.0), 1.0)[:, None]
-    return np.where(own, A.sum(axis=1)[:, None], -A)
+    return problem.clipped(R)
 
 
 def _rescaled(problem: Problem, R: Array) -> Array:
@@ -331,7 +324,7 @@ def _run(dual: _Dual, options: Options, clock: Clock) -> Status | None:
         if gap < 0.99 * smallest:
             smallest, idle = gap, 0
         done = objective - bound <= options.tol * abs(objective) if dual.is_convex else violation <= options.tol
-        if done and fresh:
+        if done and (fresh or not options.certify):
             return None
         if clock.is_over:
             return Status.TIME_LIMIT
@@ -371,11 +364,13 @@ def _affordable(dual: _Dual, chosen: NDArray[np.intp], most: int, clock: Clock) 
 
 def _finish(dual: _Dual, options: Options, clock: Clock, status: Status | None) -> Result:
     """Certify what is left: the duality gap, or, without convexity, nothing."""
-    R = dual.problem.repaired_multipliers(dual.multipliers)
+    R = dual.multipliers
     if status is None or math.isinf(dual.best[0]):
-        W, b = dual.coefficients(dual.multipliers if R is None else R), dual.intercept
+        W, b = dual.coefficients(R), dual.intercept
     else:  # the objective does not fall with every round
         _, W, b = dual.best
+    if not options.certify:
+        return uncertified(Answer(W, b, R, clock, dual.moves, status, {}))
     result = convex_result(dual.problem, W, b, R, options, clock, dual.moves, status, rounds=dual.rounds)
     if dual.is_convex:
         return _for_shifted_kernel(dual, result, options)

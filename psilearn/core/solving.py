@@ -14,7 +14,8 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from .problem import Problem, Proof
+from .dual import SHARP, Proof
+from .problem import Problem
 from .result import Certificate, Claim, InconsistentBoundError, Result, Status, Step
 from .spaces import LinearSpace
 
@@ -42,6 +43,9 @@ class Options:
         Iteration (or node) limit of the solver's own outer loop; None for the solver's default.
     random_state : int
         Seed.
+    certify : bool
+        False if the caller needs coefficients and multipliers only, as a d.c. step does: a solver may then return its
+        answer without objective (nan) and bound (-inf), at the accuracy that it believes to have reached.
     verbose : int
         0 is silent; who shows what the solvers log is the caller's affair.
     settings : tuple of SolverSettings
@@ -53,6 +57,7 @@ class Options:
     time_limit: float = math.inf
     max_iter: int | None = None
     random_state: int = 0
+    certify: bool = True
     verbose: int = 0
     settings: tuple[SolverSettings, ...] = ()
 
@@ -127,6 +132,10 @@ NOTHING_PROVED = "the kernel matrix is not positive semidefinite (or too large t
 Solve = Callable[[Problem, Options, Result | None], Result]
 
 
+#: Part of the tolerance that rounding may take from a bound.
+ROUNDING_SHARE = 1e-3
+
+
 class Answer(NamedTuple):
     """What a convex solver found, not yet certified: coefficients, multipliers R (n, m) of the scores, and how."""
 
@@ -155,12 +164,19 @@ def convex_result(
     ``R`` (n, m) are the multipliers of the scores. The status is OPTIMAL iff the recomputed gap is within ``tol``;
     otherwise it is ``status``, or STALLED if none is given.
     """
-    proof = problem.proof(R) if R is not None else None
+    proof = problem.proof(R, max(SHARP, ROUNDING_SHARE * options.tol)) if R is not None else None
     objective = problem.value(W, b)
     if proof is not None and proof.bound > objective:  # digits are lost, most often to an intercept that runs away
         b = problem.inner_intercept(W, b)
         objective = problem.value(W, b)
     return _result(problem, Answer(W, b, R, clock, n_iter, status, extra), objective, proof, options)
+
+
+def uncertified(answer: Answer) -> Result:
+    """Return an answer of which nothing is claimed, for ``options.certify`` False."""
+    W, b, R, clock, n_iter, status, extra = answer
+    nothing = Certificate(Claim.NONE, math.nan)
+    return Result(W, b, status or Status.OPTIMAL, nothing, n_iter, tuple(clock.history), R, dict(extra))
 
 
 def convex_results(problems: Sequence[Problem], answers: Sequence[Answer], options: Options) -> list[Result]:
@@ -180,7 +196,7 @@ def convex_results(problems: Sequence[Problem], answers: Sequence[Answer], optio
         mine = slice(row, row + problem.n_functions)
         row = mine.stop
         objective = problem.value_of_scores(answer.W, scores[mine].T)
-        proof = problem.proof_of_sums(D, sums[mine], radii[mine])
+        proof = problem.proof_of_sums(D, sums[mine], radii[mine], max(SHARP, ROUNDING_SHARE * options.tol))
         results.append(_result(problem, answer, objective, proof, options))
     return results
 

@@ -13,9 +13,10 @@ from psilearn.convex import newton
 from psilearn.core.bounds.correction import approximate_inverse, proved_sizes
 from psilearn.core.bounds.duality import balanced_k_class, balanced_two_class
 from psilearn.core.bounds.rounding import difference_below, integer_sum, product_below, total_of
+from psilearn.core.dual import Proof
 from psilearn.core.losses import ConvexHinges, Hinge, RejectHinge, TruncatedHinge
 from psilearn.core.penalties import Penalty
-from psilearn.core.problem import Problem, Proof
+from psilearn.core.problem import Problem
 from psilearn.core.result import InconsistentBoundError
 from psilearn.core.solving import Options
 from psilearn.core.spaces import KernelSpace, LinearSpace

@@ -40,9 +40,10 @@ WITHIN = {
         "predictor_corrector": set(),
         "_linking_jit": set(),
         "spaces": {"_jit", "bounds"},
-        "problem": {"losses", "penalties", "spaces", "bounds"},
+        "dual": {"losses", "penalties", "spaces", "bounds"},
+        "problem": {"losses", "penalties", "spaces", "bounds", "dual"},
         "result": {"problem"},
-        "solving": {"problem", "result", "spaces"},
+        "solving": {"dual", "problem", "result", "spaces"},
         "capabilities": {"problem"},
     },
     "exact": {
