@@ -1,5 +1,7 @@
 """Enumeration of dichotomies in the plane against brute force and against the tree."""
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -17,7 +19,7 @@ from psilearn.exact.two_class.model import make_model
 from psilearn.exact.two_class.reduction import reduce
 from psilearn.exact.two_class.tree.search import TreeSearch
 
-from oracles.exact_reference import optimum_l2
+from oracles.exact_reference import least_penalty, optimum_l2
 from oracles.samples import two_class_problem
 
 LOSSES = [Psi(0.1), Psi(0.5), Psi(2.0), TruncatedHinge(0.0)]
@@ -79,8 +81,9 @@ def test_three_on_a_line_are_left_to_the_tree():
 
 
 def test_other_truncation_points_do_not_suit():
-    problem = make_problem(np.random.default_rng(0), "plain", 9, HardMargin())
-    assert not suits_lines(make_model(reduce(problem), problem.loss))
+    for loss, norm in ((TruncatedHinge(-0.5), 2), (HardMargin(), 1)):
+        problem = make_problem(np.random.default_rng(0), "plain", 9, loss, norm)
+        assert not suits_lines(make_model(reduce(problem), problem.loss))
 
 
 @pytest.mark.parametrize("norm", [2, 1])
@@ -104,3 +107,56 @@ def test_dense_samples_leave_no_room_for_a_near_miss(norm):
         search.run(Budget())
         assert search.done
         assert best.value[0] == pytest.approx(other.value[0], rel=1e-8)
+
+
+def hard_margin_optimum(problem):
+    """By a general solver for every set of kept samples."""
+    signs, costs = problem.signs, problem.costs
+    rows = np.column_stack([problem.space.X, np.ones(signs.size)]) * signs[:, None]
+    best = min(costs[signs > 0].sum(), costs[signs < 0].sum())
+    for kept in itertools.product([True, False], repeat=signs.size):
+        kept = np.array(kept)
+        paid = costs[~kept].sum()
+        if paid < best and np.ptp(signs[kept]) > 0:
+            value = least_penalty(rows[kept], np.ones(kept.sum()))
+            best = best if value is None else min(best, paid + value)
+    return best
+
+
+@pytest.mark.parametrize("kind", ["plain", "ties", "collinear", "contradictions", "weights"])
+def test_support_sets_are_equal_to_brute_force_from_nothing_but_constants(kind):
+    interesting = 0
+    for seed in range(8):
+        problem = make_problem(np.random.default_rng([seed, len(kind)]), kind, 6, HardMargin())
+        truth = hard_margin_optimum(problem)
+        search, best, unit = enumeration(problem)
+        assert search.done
+        assert unit * search.bound == pytest.approx(truth, rel=1e-6, abs=1e-9)
+        assert unit * best.value[0] == pytest.approx(truth, rel=1e-6, abs=1e-9)
+        interesting += np.any(best.w != 0.0)
+    assert interesting >= 1 or kind == "contradictions"
+
+
+def enumeration(problem):
+    """The enumeration from constants, its incumbent, and the unit of its values."""
+    reduction = reduce(problem)
+    model = make_model(reduction, problem.loss)
+    assert suits_lines(model)
+    best, _ = given_incumbent(model, [])
+    search = LineSearch(model, best, Options(gap_tol=1e-8))
+    search.run(Budget())
+    return search, best, reduction.unit
+
+
+@pytest.mark.parametrize("kind", ["plain", "ties", "collinear", "weights", "scale", "lonely class"])
+def test_support_sets_are_equal_to_the_tree(kind):
+    for seed in range(5):
+        problem = make_problem(np.random.default_rng([seed, 9]), kind, 25, HardMargin())
+        search, best, unit = enumeration(problem)
+        model = make_model(reduce(problem), problem.loss)
+        tree_best, scratch = given_incumbent(model, [])
+        tree = TreeSearch(model, tree_best, scratch, Options(gap_tol=1e-8))
+        tree.run(Budget())
+        assert search.done
+        assert unit * search.bound == pytest.approx(unit * tree_best.value[0], rel=1e-6)
+        assert best.value[0] == pytest.approx(tree_best.value[0], rel=1e-6)
