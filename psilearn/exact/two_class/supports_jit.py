@@ -46,13 +46,13 @@ def _offer(model, work, best, i, normal0, normal1, width):
 
 
 @inner
-def _two_supports(model, i, j, normal0, normal1, width, target):
-    """Least value with u = t at i and j, w along the normal that leads from j to i; ``target`` if it is not less."""
+def _two_supports(model, i, normal0, normal1, width, target):
+    """Value with u = t at i and at the sample behind it by the width along the normal; a lower bound from target on."""
     total = 2.0 * model.t * model.t / (width * width)
     here = normal0 * _coordinate(model, i, 0) + normal1 * _coordinate(model, i, 1)
     for k in range(model.y.size):
         if total >= target:
-            return target
+            return total
         ahead = normal0 * _coordinate(model, k, 0) + normal1 * _coordinate(model, k, 1) - here
         missing = -ahead if model.y[k] == model.y[i] else ahead + width
         if missing > _ON_LINE:
@@ -61,9 +61,12 @@ def _two_supports(model, i, j, normal0, normal1, width, target):
 
 
 @inner
-def _third_support(model, work, i, j, normal0, normal1, target):
-    """Least value with u = t at i and j of one class, which is ahead of them, and the width; or ``target``."""
-    n, least_width = model.y.size, np.sqrt(2.0 * model.t * model.t / target)
+def _third_support(model, work, i, j, normal0, normal1, ceiling, target):
+    """Least value with u = t at i and j, w along the normal of their line, and the width; a lower bound from target on.
+
+    What costs more than ``ceiling`` by its penalty alone is not a third support.
+    """
+    n, least_width = model.y.size, np.sqrt(2.0 * model.t * model.t / ceiling)
     here = normal0 * _coordinate(model, i, 0) + normal1 * _coordinate(model, i, 1)
     here = min(here, normal0 * _coordinate(model, j, 0) + normal1 * _coordinate(model, j, 1))
     paid, m, farthest = 0.0, 0, 0.0
@@ -79,21 +82,24 @@ def _third_support(model, work, i, j, normal0, normal1, target):
             farthest = max(farthest, behind)
             m += 1
         if paid >= target:
-            return target, 0.0
-    best, best_width = target, 0.0
-    while m > 0 and paid + 2.0 * model.t * model.t / (farthest * farthest) < best:
+            return min(paid, ceiling), 0.0
+    least, best_width = ceiling, 0.0
+    while m > 0:
+        rest = paid + 2.0 * model.t * model.t / (farthest * farthest)
+        if rest >= min(least, target):
+            return min(least, rest), best_width
         nearest = 0
         for k in range(1, m):
             if work.u[k] < work.u[nearest]:
                 nearest = k
         width = work.u[nearest]
         value = paid + 2.0 * model.t * model.t / (width * width)
-        if value < best:
-            best, best_width = value, width
+        if value < least:
+            least, best_width = value, width
         paid += work.alpha[nearest]
         m -= 1
         work.u[nearest], work.alpha[nearest] = work.u[m], work.alpha[m]
-    return best, best_width
+    return least, best_width
 
 
 @kernel
@@ -113,20 +119,20 @@ def enumerate_supports(model, work, best, place, floor, n_pairs, gap_tol):
         target = target_value(model, best, gap_tol)
         is_same = model.y[i] == model.y[j]
         if width <= _DISTINCT:
-            if is_same or 2.0 * model.t * model.t < target * width * width:
+            if is_same or 2.0 * model.t * model.t < best.value[0] * width * width:
                 return DEGENERATE
-            floor[0] = min(floor[0], target)
+            floor[0] = min(floor[0], best.value[0])
             continue
         place[1] += 1
         along0, along1 = along0 / width, along1 / width
         if not is_same:
-            value = _two_supports(model, i, j, along0, along1, width, target)
+            value = _two_supports(model, i, along0, along1, width, target)
             floor[0] = min(floor[0], value)
             if value < target:
                 _offer(model, work, best, i, along0, along1, width)
             continue
         for side in range(-1, 2, 2):
-            value, width = _third_support(model, work, i, j, -side * along1, side * along0, target)
+            value, width = _third_support(model, work, i, j, -side * along1, side * along0, best.value[0], target)
             floor[0] = min(floor[0], value)
             if value < target:
                 _offer(model, work, best, i, -side * along1, side * along0, width)
