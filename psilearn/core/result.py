@@ -85,7 +85,11 @@ class InconsistentBoundError(ArithmeticError):
 
 
 class Proof(Protocol):
-    """A proof of a global bound that can be replayed, for instance a logged search tree."""
+    """A proof of a global bound that can be replayed, up to a part of it, ``shortfall``, for rounding."""
+
+    @property
+    def shortfall(self) -> float:
+        """Part of the bound that the proof may fall short of it."""
 
     def bound(self, problem: Problem) -> float:
         """Return the lower bound on the optimum of ``problem`` that the proof establishes; -inf if it fails."""
@@ -146,8 +150,9 @@ class Certificate:
         * A bound on a convex problem is recomputed from the multipliers by weak duality.
         * The residual of a critical point is recomputed: the problem's convex majorant at the point, and the dual bound
           of that majorant by the multipliers.
-        * A bound on a problem that is not convex is recomputed from ``proof``. Without one only bounds up to 0 are
-          proved (penalty and loss are not negative); a higher one is named in the message, and ``ok`` is False.
+        * A bound on a problem that is not convex is recomputed from ``proof``, up to its ``shortfall``. Without a proof
+          only bounds up to 0 are proved (penalty and loss are not negative); a higher one is named in the message, and
+          ``ok`` is False.
 
         Parameters
         ----------
@@ -203,9 +208,10 @@ class Certificate:
     def _bound_fault(self, problem: Problem, proved: float, allowance: float) -> str:
         if self.claim is Claim.CONVEX and not problem.is_convex:
             return "a duality gap is claimed of a problem that is not convex"
-        if self.bound <= proved + allowance:
+        shortfall = 0.0 if self.proof is None else self.proof.shortfall * abs(self.bound)
+        if self.bound <= proved + allowance + shortfall:
             return ""
-        if problem.is_convex or self.proof is not None:
+        if problem.is_convex or (self.proof is not None and proved > -math.inf):
             return f"the bound {float(self.bound)!r} is stated, but only {float(proved)!r} is proved"
         stated = f"the global bound {float(self.bound)!r} is attested by {self.engine} and was not recomputed"
         return f"{stated}; psilearn.prove writes a proof of it that can be checked"

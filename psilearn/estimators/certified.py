@@ -3,11 +3,13 @@
 Every figure is read from ``certificate_``, so no two of them can disagree. :meth:`Certified.verify` states the problem
 again from the data and recomputes each claim: a convex optimum by weak duality, a stationary point by the residual of
 its convex majorant (Liu, Shen and Doss, Multicategory psi-learning and support vector machine: computational tools,
-2005), a global bound from a proof. Cost: a few passes over the data.
+2005), a global bound by a search that is guided by the record of the first one and checked in exact arithmetic. Cost:
+a few passes over the data; for a global bound about a few times the fit, at most a minute.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -90,10 +92,20 @@ class Certified:
         W = self._solver_coefficients(problem, sample)
         if W is None:
             return _refused("the data hold fewer samples than those of the fit")
-        check = self.certificate_.verify(problem, W, self.intercept_)  # type: ignore[attr-defined]
+        check = self._provable(problem).verify(problem, W, self.intercept_)  # type: ignore[attr-defined]
         if check.ok and self.status_ is Status.OPTIMAL and not check.gap <= self._proved_gap() * (1 + 1e-6):
             return check._replace(ok=False, message=f"the fit is called optimal, but its gap is {check.gap!r}")
         return check
+
+    def _provable(self, problem: Problem) -> Certificate:
+        """Return the certificate with a proof of its global bound, where there is one to replay."""
+        certificate = self.certificate_
+        is_searched = certificate.claim is Claim.GLOBAL and not problem.is_convex and problem.n_classes == 2
+        if not is_searched or certificate.proof is not None:
+            return certificate
+        from ..proofs.certify import tree_proof
+
+        return replace(certificate, proof=tree_proof(certificate, problem))
 
     def _state(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Problem, Sample]:
         worker: Any = clone(self)

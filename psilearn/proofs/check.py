@@ -189,6 +189,7 @@ class Problem:
         factor, C = [number(f, 0) for f in array(stated["class_weight"], self.k)], number(stated["C"], 0)
         self.cost = [C * w * factor[code] for w, code in zip(self.weight, self.code)]
         self._read_penalty(stated["penalty"])
+        self._read_believed(array(stated.get("believed", [])), len(rows))
         kernel = stated["kernel"]
         if kernel["kind"] == "linear":
             self.space = Linear(self)
@@ -236,6 +237,12 @@ class Problem:
         self.l2, l1 = number(penalty["l2"], 0), penalty["l1"]
         rows = array(l1, self.m) if isinstance(l1, list) else [[l1] * self.d] * self.m
         self.l1 = [[None if x is None else number(x, 0) for x in array(row, self.d)] for row in rows]  # None: w = 0
+
+    def _read_believed(self, given, n):
+        """Read the rows whose labels are believed: the bound is then about the functions with u_i >= t there."""
+        require(not given or not self.is_convex, "a convex loss has no t")
+        self.believed = {self.sample[integer(row, 0, n - 1)] for row in given}
+        require(None not in self.believed, "a believed row has no weight")
 
     def loss(self, u, code):
         """Return l(u) of a sample of a class; margins that miss t by at most the tolerance count as t."""
@@ -500,6 +507,8 @@ class Search:
         breaks = {*self.knots} if self.t is None else {self.jump, *(p for p in self.knots if p > self.jump)}
         self.breaks = sorted(breaks)
         self.low, self.high = [None] * problem.n, [None] * problem.n
+        for i in problem.believed:
+            self.low[i] = self.jump
         self.points = [[]] * problem.n
         self.rest = [0] * problem.n  # what a sample pays at least, and their sum
         self.total = 0
@@ -602,6 +611,17 @@ class Search:
             shift = integer(e, -MAX_EXPONENT, MAX_EXPONENT), [integer(x) for x in nu]
         V = self.problem.space.combine(R)
         return self._sum(alpha) * power(self.e) - self.problem.space.conjugate(V, self.unit, shift)
+
+    def follow(self, records):
+        """Apply records until the tree is complete, one rule each."""
+        rules = {"leaf": self.leaf, "split": self.split, "cuts": self.cuts,
+                 "floor": self.floor, "ceiling": self.ceiling}  # fmt: skip
+        while not self.is_done:
+            record = next(records, None)
+            require(record is not None, "the tree is not complete")
+            names = [name for name in rules if name in record]
+            require(len(names) == 1, "a record must follow exactly one rule")
+            rules[names[0]](record)
 
     def leaf(self, record):
         """Close the node: its multipliers show F >= bound."""
@@ -750,14 +770,7 @@ def verify(records, rows, labels, weights):
     objective, bound, units = number(claim["objective"]), number(claim["bound"]), claim["units"]
     coef, unit, margin = (integer(units[key], -MAX_EXPONENT, 0) for key in ("coef", "multiplier", "margin"))
     require(problem.objective(records.next(), coef) <= objective, "the coefficients do not attain the objective")
-    search = Search(problem, bound, unit, margin)
-    rules = {"leaf": search.leaf, "split": search.split, "cuts": search.cuts,
-             "floor": search.floor, "ceiling": search.ceiling}  # fmt: skip
-    while not search.is_done:
-        record = records.next()
-        names = [name for name in rules if name in record]
-        require(len(names) == 1, "a record must follow exactly one rule")
-        rules[names[0]](record)
+    Search(problem, bound, unit, margin).follow(iter(records.next, None))
     require(records.next() == {"end": records.count - 1}, "the last record is wrong")
     require(not records.file.read(1), "something follows the last record")
     return claim, objective, bound
@@ -782,6 +795,8 @@ def describe(claim):
             text += f" (a margin that misses it by at most {plain(loss['tolerance'])} counts as there)"
     numbers = [f"{name} {plain(kernel[name])}" for name in ("gamma", "coef0", "ridge") if name in kernel]
     numbers += [f"degree {kernel['degree']}"] if kernel["kind"] == "poly" else []
+    if stated.get("believed"):
+        text += f"; the bound is about functions with u >= {plain(loss['t'])} at the rows {plain(stated['believed'])}"
     text += f"; C = {plain(stated['C'])}, class weights {plain(stated['class_weight'])}"
     text += f"; penalty l2 {plain(penalty['l2'])}, l1 {plain(penalty['l1'])}; {kernel['kind']} kernel"
     return " ".join([text, *numbers]).replace("linear kernel", "linear")
@@ -836,7 +851,7 @@ def main(arguments):
         print(f"cannot read: {error}", file=sys.stderr)
         return 2
     if ok:
-        print(f"the least value of the problem lies between {bound!r} and {objective!r}")
+        print(f"objective {objective!r}, bound {bound!r}")
     print(message)
     return 0 if ok else 1
 

@@ -37,6 +37,11 @@ class Statement:
     problem: Problem
     rows: NDArray[np.intp]  # row of the library's problem for every given row, -1 if it was dropped
 
+    def allow(self, tolerance: float) -> None:
+        """State the loss with a tolerance at its jump."""
+        self.claim["problem"]["loss"]["tolerance"] = tolerance
+        self.exact = checker.Problem(self.claim, *self.data)
+
     def collect(self, values: Array) -> Array:
         """Add up values of the library's rows by the checker's samples (first axis)."""
         out = np.zeros((self.exact.n, *values.shape[1:]))

@@ -369,7 +369,8 @@ class Replay:
         """Divide at the margin c if the trial's multipliers close the lower child; returns what is left of the node."""
         t = self.model.t
         c = t if c >= t else math.floor((c - ROUNDING * (1.0 + abs(c))) / _GRID) * _GRID
-        if not node.low[i] + _WORTH * (t - node.low[i]) < c < node.high[i]:
+        least = node.low[i] + _WORTH * (t - node.low[i]) if node.low[i] > -np.inf else -np.inf
+        if not least < c < node.high[i]:
             return node
         lower, upper = self._children(node, i, c)
         lower.leaf = self._rounded(self.trial.alpha, lower.low, lower.high)

@@ -124,7 +124,7 @@ def proof_of(statement: Statement, certificate: Certificate, gap: float, seconds
         leaf_unit, leaf = convex_leaf(statement, np.asarray(evidence))
         bound = checker.Search(statement.exact, Fraction(0), leaf_unit, 0).dual_value(leaf)
         return _records(statement, value, bound, {"coef": unit, "multiplier": leaf_unit, "margin": 0}, point, [leaf])
-    _refuse_tree(statement)
+    refuse_tree(statement)
     hints = tree_hints(statement, certificate.record)
     return _tree_proof(statement, certificate.objective, gap, W, b, seconds, hints)
 
@@ -143,7 +143,8 @@ def tree_hints(statement: Statement, record: Any) -> Any:
     return Hints(record, sample)
 
 
-def _refuse_tree(statement: Statement) -> None:
+def refuse_tree(statement: Statement) -> None:
+    """Raise ProofError unless a tree proves bounds of this problem."""
     problem = statement.problem
     if problem.n_classes > 2:
         raise ProofError("Proofs of truncated losses are written for two classes only.")
@@ -178,8 +179,7 @@ def _settled_point(
         value = statement.exact.objective(point, unit)
         if value <= Fraction(reported) + Fraction(REPAIR_COST) * abs(Fraction(reported)):
             return unit, point, value
-    statement.claim["problem"]["loss"]["tolerance"] = JUMP_TOLERANCE
-    statement.exact = checker.Problem(statement.claim, *statement.data)
+    statement.allow(JUMP_TOLERANCE)
     model.allow(JUMP_TOLERANCE)
     unit, point = point_record(W, b)
     return unit, point, statement.exact.objective(point, unit)
@@ -190,15 +190,19 @@ def _records(
 ) -> Iterable[Record]:
     objective = float(value)
     objective = math.nextafter(objective, math.inf) if Fraction(objective) < value else objective
-    low = float(bound)
-    low = math.nextafter(low, -math.inf) if Fraction(low) > bound else low
-    yield {**statement.claim, "units": units, "objective": objective, "bound": low}
+    yield {**statement.claim, "units": units, "objective": objective, "bound": rounded_down(bound)}
     yield point
     count = 2
     for record in evidence:
         yield record
         count += 1
     yield {"end": count}
+
+
+def rounded_down(value: Fraction) -> float:
+    """Return the largest double that is at most ``value``."""
+    near = float(value)
+    return math.nextafter(near, -math.inf) if Fraction(near) > value else near
 
 
 def point_record(W: Array, b: Array) -> tuple[int, Record]:

@@ -13,6 +13,7 @@ from psilearn.core.solving import Options
 from psilearn.core.spaces import LinearSpace
 from psilearn.engines.highs import ProgramError
 from psilearn.exact.label_prices import price_labels
+from psilearn.exact.two_class import portfolio
 from psilearn.exact.two_class import solver as mip
 
 pytest.importorskip("pyscipopt")
@@ -119,3 +120,9 @@ def test_believing_a_label_equals_a_huge_weight():
         weights[certificate.index] = 1e6
         heavy = Problem(problem.space, problem.y, 2, problem.loss, problem.penalty, problem.C, weights)
         assert mip.solve(heavy, Options(gap_tol=1e-9)).objective == pytest.approx(certificate.objective, rel=1e-6)
+
+
+def test_a_bound_above_an_attained_value_is_withdrawn():
+    assert portfolio.not_above(1.1, 1.0, Status.OPTIMAL) == (0.0, Status.STALLED)
+    assert portfolio.not_above(1.0 + 1e-12, 1.0, Status.OPTIMAL) == (1.0, Status.OPTIMAL)
+    assert portfolio.not_above(0.9, 1.0, Status.TIME_LIMIT) == (0.9, Status.TIME_LIMIT)

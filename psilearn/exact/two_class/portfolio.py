@@ -62,6 +62,8 @@ class PortfolioConstants:
         Part of the time that every search gets, however little its record promises.
     most_steps : int
         Steps of the local search where nodes are limited, at most.
+    rounding : float
+        Part of an objective by which a bound may exceed it because of rounding.
     restart_seconds, restart_share : float
         Seconds for incumbents before a search begins anew, and the part of the time limit that they may not exceed.
     """
@@ -77,6 +79,7 @@ class PortfolioConstants:
     near: float = 0.9
     least_share: float = 0.08
     most_steps: int = 4000
+    rounding: float = 1e-9
     restart_seconds: float = 3.0
     restart_share: float = 0.05
 
@@ -128,7 +131,15 @@ def search(
     nodes, engine = (portfolio.work, portfolio.engine) if portfolio else (0, "psilearn")
     tree = portfolio.tree.search if portfolio else None
     record = trimmed(tree.record) if isinstance(tree, TreeSearch) else None
-    return Outcome(best.w, float(best.b[0]), alpha, value, min(bound, value), status, nodes, engine, record)
+    bound, status = not_above(bound, value, status)
+    return Outcome(best.w, float(best.b[0]), alpha, value, bound, status, nodes, engine, record)
+
+
+def not_above(bound: float, value: float, status: Status, rounding: float = CONSTANTS.rounding) -> tuple[float, Status]:
+    """Return bound and status; a bound above a value that is attained by more than rounding is withdrawn."""
+    if bound > value + rounding * abs(value):
+        return 0.0, Status.STALLED  # penalty and losses are not negative
+    return min(bound, value), status
 
 
 def _run(portfolio: Portfolio, unit: float, options: Options, clock: Clock) -> Status:

@@ -1,0 +1,71 @@
+"""A proof of a fit's global bound in memory: what :meth:`psilearn.core.result.Certificate.verify` replays.
+
+The tree is searched once more, guided by the record of the first search, and every step is checked by the checker's own
+code (:mod:`.check`) in exact arithmetic. So the bound rests on that code and on nothing the fit has stored.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+from ..core.losses import JUMP_TOLERANCE
+from ..core.problem import Problem
+from ..core.result import Certificate
+from . import check as checker
+from .statement import ProofError, state_problem
+from .write import refuse_tree, rounded_down, tree_hints
+
+#: Part of a bound by which the proof may fall short of it: floating-point bounds are not trusted beyond that, and where
+#: a loss jumps, margins that miss t by up to 1e-6 are counted as there, which costs the bound more.
+SHORTFALL, SHORTFALL_AT_JUMPS = 1e-6, 1e-5
+
+
+@dataclass(frozen=True)
+class TreeProof:
+    """The proof of a certificate's bound, made when it is asked for.
+
+    Attributes
+    ----------
+    certificate : Certificate
+        What is claimed, and the record of the search.
+    shortfall : float
+        Part of the bound that may remain unproved.
+    seconds : float
+        Time for the search; if it ends early, a smaller bound is proved.
+    """
+
+    certificate: Certificate
+    shortfall: float
+    seconds: float = 60.0
+
+    def bound(self, problem: Problem) -> float:
+        """Return the lower bound on the optimum of ``problem`` that is proved; -inf if there is no proof."""
+        from .tree import MARGIN_UNIT, Replay, make_model  # numba
+
+        goal = self.certificate.bound * (1.0 - self.shortfall)
+        point = self.certificate.point
+        if point is None or point[0].shape != (problem.n_functions, problem.space.dim):
+            return -math.inf
+        if not 0.0 < goal <= problem.value(*point):
+            return -math.inf  # nothing to prove, or nothing that can be proved
+        try:
+            statement = state_problem(problem)
+            refuse_tree(statement)
+            if not problem.loss.is_continuous:
+                statement.allow(JUMP_TOLERANCE)
+            model = make_model(statement)
+            if not problem.loss.is_continuous:
+                model.allow(JUMP_TOLERANCE)
+            replay = Replay(model, goal, tree_hints(statement, self.certificate.record))
+            proved = rounded_down(Fraction(replay.run(self.seconds)))
+            checker.Search(statement.exact, Fraction(proved), replay.unit, MARGIN_UNIT).follow(replay.records())
+        except (ProofError, checker.Rejected):
+            return -math.inf
+        return proved
+
+
+def tree_proof(certificate: Certificate, problem: Problem) -> TreeProof:
+    """Return the proof of a certificate's global bound on a problem that is not convex."""
+    return TreeProof(certificate, SHORTFALL if problem.loss.is_continuous else SHORTFALL_AT_JUMPS)
