@@ -43,7 +43,7 @@ lint: $(VENV)/.test  ## ruff and mypy
 	$(BIN)/mypy
 
 docs: $(VENV)/.docs  ## build the documentation into docs/_build
-	$(BIN)/python -m sphinx -q -b html docs docs/_build
+	$(BIN)/python -m sphinx -q -W --keep-going -b html docs docs/_build
 
 $(VENV)/.bench: $(VENV)/.test
 	$(BIN)/pip install -q -e ".[audit,bench]"

@@ -1,17 +1,86 @@
 """Sphinx configuration."""
 
+import os
+import re
+import sys
+import warnings
+from pathlib import Path
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from sphinx_gallery.sorting import ExplicitOrder, FileNameSortKey
+
 from psilearn import __version__
+
+warnings.filterwarnings("ignore", category=UserWarning, message="FigureCanvasAgg is non-interactive")
 
 project = "psilearn"
 author = "The psilearn developers"
 release = version = __version__
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.autosummary", "numpydoc", "sphinx.ext.mathjax"]
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.mathjax",
+    "sphinx.ext.viewcode",
+    "numpydoc",
+    "sphinx_gallery.gen_gallery",
+]
 source_suffix = {".rst": "restructuredtext", ".md": "markdown"}
-exclude_patterns = ["_build"]
-html_theme = "furo"
+exclude_patterns = ["_build", "gallery/**/*.ipynb", "gallery/**/*.py", "sg_execution_times.rst"]
+templates_path = ["templates"]
+html_theme = "pydata_sphinx_theme"
 html_title = f"psilearn {version}"
+html_theme_options = {
+    "show_nav_level": 1,
+    "header_links_before_dropdown": 7,
+    "secondary_sidebar_items": ["page-toc"],
+    "show_prev_next": True,
+}
+html_static_path: list[str] = []
 autosummary_generate = True
+autodoc_typehints = "none"
 numpydoc_show_class_members = False
-myst_enable_extensions = ["dollarmath", "colon_fence"]
+numpydoc_class_members_toctree = False
+myst_enable_extensions = ["dollarmath", "colon_fence", "deflist"]
 myst_heading_anchors = 3
-suppress_warnings = ["ref.ref", "toc.not_included"]
+# Links to the API in docstrings name things by their last word; what cannot be found stays plain text.
+suppress_warnings = ["ref.ref", "myst.header", "config.cache"]
+sphinx_gallery_conf = {
+    "examples_dirs": "../examples",
+    "gallery_dirs": "gallery",
+    "filename_pattern": r"/plot_",
+    "subsection_order": ExplicitOrder(
+        ["../examples/robust", "../examples/proofs", "../examples/abstaining", "../examples/rules", "../examples/work"]
+    ),
+    "within_subsection_order": FileNameSortKey,
+    "download_all_examples": False,
+    "show_signature": False,
+    "abort_on_example_error": True,
+    "remove_config_comments": True,
+    "min_reported_time": 10,
+    "reset_modules": ("matplotlib",),
+}
+
+
+#: Bars and names with a trailing underscore that are markup to docutils, but absolute values and attributes to us.
+_NOT_MARKUP = re.compile(r"(``.*?``|`[^`]*`)|(\||\b\w+_\b)")
+
+
+def plain_text(app, what, name, obj, options, lines):
+    """Keep docutils from reading formulas as markup: |w| is an absolute value, objective_ an attribute."""
+    indent = None  # of the line that announced a literal block
+    for at, line in enumerate(lines):
+        depth = len(line) - len(line.lstrip())
+        if indent is not None and line.strip() and depth <= indent:
+            indent = None
+        if indent is None and not line.lstrip().startswith((">>>", "...", "..")):
+            lines[at] = _NOT_MARKUP.sub(lambda m: m[1] or m[2][:-1] + "\\" + m[2][-1], line)
+        if indent is None and line.rstrip().endswith("::"):
+            indent = depth
+
+
+def setup(app):
+    """Run after numpydoc, which writes at priority 500."""
+    app.connect("autodoc-process-docstring", plain_text, priority=600)

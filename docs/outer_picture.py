@@ -14,9 +14,9 @@ import numpy as np
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 
-from benchmarks.k_class import example_1, svm_and_dca  # noqa: E402
-from psilearn.core.solving import Options  # noqa: E402
-from psilearn.exact.k_class import outer  # noqa: E402
+from benchmarks.k_class import example_1, svm_and_dca
+from psilearn.core.solving import Options
+from psilearn.exact.k_class import outer
 
 
 def main() -> None:

@@ -1,0 +1,33 @@
+"""
+What is claimed, method by method
+=================================
+
+The certificate of a fit says what is proved: a duality gap of a convex problem, the global optimum of one that is not
+convex, or only that small changes do not help.
+"""
+
+import numpy as np
+from sklearn.datasets import load_breast_cancer
+from sklearn.preprocessing import StandardScaler
+
+import psilearn
+
+X, y = load_breast_cancer(return_X_y=True)
+rows = np.random.default_rng(0).choice(len(y), 150, replace=False)
+X, y = StandardScaler().fit_transform(X[rows]), y[rows]
+for model in (
+    psilearn.SVMClassifier(),
+    psilearn.SVMClassifier(penalty="l1"),
+    psilearn.RejectClassifier(),
+    psilearn.TruncatedHingeClassifier(solver="dca"),
+    psilearn.PsiClassifier(a=2.0, solver="mip"),
+):
+    model.fit(X, y)
+    print(f"{type(model).__name__:26s} {model.certificate_.claim.value:22s} gap {model.gap_:.1e}")
+
+# %%
+# A picture of the last search.
+
+from psilearn.estimators.plots import BoundsDisplay
+
+BoundsDisplay.from_estimator(model)
