@@ -63,7 +63,8 @@ class PortfolioConstants:
     most_steps : int
         Steps of the local search where nodes are limited, at most.
     rounding : float
-        Part of an objective by which a bound may exceed it because of rounding.
+        Part of an objective by which a bound may exceed it: margins may miss t by 1e-7, which large costs multiply
+        (4e-9 seen at C = 1e7).
     restart_seconds, restart_share : float
         Seconds for incumbents before a search begins anew, and the part of the time limit that they may not exceed.
     """
@@ -79,7 +80,7 @@ class PortfolioConstants:
     near: float = 0.9
     least_share: float = 0.08
     most_steps: int = 4000
-    rounding: float = 1e-9
+    rounding: float = 1e-7
     restart_seconds: float = 3.0
     restart_share: float = 0.05
 
