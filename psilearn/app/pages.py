@@ -75,8 +75,8 @@ def table(
     return f"{frame}<table>{title}<thead><tr>{top}</tr></thead><tbody>{body}</tbody></table></div>"
 
 
-def page(title: str, body: str, scripts: Sequence[str] = ()) -> str:
-    """Return a whole page in one file."""
+def page(title: str, body: str, scripts: Sequence[str] = (), style: str = "") -> str:
+    """Return a whole page in one file; ``style`` is added to the style that all pages share."""
     parts = "\n".join(f"<script>\n{script}\n</script>" for script in scripts)
-    style = asset("report", "style.css")
+    style = asset("report", "style.css") + style
     return _FRAME.format(policy=_POLICY, title=escape(title), style=style, body=body, scripts=parts)

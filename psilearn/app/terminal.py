@@ -13,6 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from .audit.story import answer
+from .audit.table import TableAudit
 from .compare.abstain import answers
 from .compare.job import Comparison, Outcome
 from .compare.summary import flips_found, n_nonzero, n_support, standing, story
@@ -130,21 +131,41 @@ def show_rules(out: Console, comparison: Comparison) -> None:
         out.print("\nNo rules to print: neither LP-Boost nor L0-RBoost was run.")
 
 
-def show_issues(out: Console, issues: pd.DataFrame, top: int) -> None:
-    """Print the answer in words, and the most suspicious rows."""
+def show_audit(out: Console, audit: TableAudit, top: int) -> None:
+    """Print the answer in words, the most suspicious rows with reasons, and what else is wrong."""
+    issues = audit.issues
     for sentence in answer(issues):
-        out.print(sentence)
+        out.print(shown(sentence, 400))
+    out.print()
+    suspects = audit.suspects.head(top)
+    for issue in suspects.itertuples():
+        called = f"row {issue.row}" + (f", {shown(issue.id, 40)}" if "id" in issues else "")
+        out.print(f"{called}: '{shown(issue.given, 30)}', perhaps '{shown(issue.suggested, 30)}' "
+                  f"(wrong with probability {100 * issue.score:.0f}%)")  # fmt: skip
+        out.print(f"    {shown(audit.reasons[issue.index].text, 400)}")
+        if issue.price > 0:
+            out.print(f"    Proved: every linear fit that believes it is at least {100 * issue.price:.2g}% worse.")
+    if len(audit.suspects) > top:
+        out.print(f"... and {len(audit.suspects) - top} more rows; --review writes a page with all of them.")
+    if "annotators" in issues.attrs:
+        _show_annotators(out, issues.attrs["annotators"])
+    for finding in audit.findings:
+        rows = [str(audit.data.rows[row]) for row in finding.rows[:8]]
+        where = f" (rows {', '.join(rows)}{', ...' if len(finding.rows) > 8 else ''})" if rows else ""
+        out.print(f"  • {finding.name}: {shown(finding.text, 300)}{where}")
+    out.print("Rows are counted from 1 without the header.")
+
+
+def _show_annotators(out: Console, quality: pd.DataFrame) -> None:
     out.print()
     table = Table(box=None, padding=(0, 1), header_style="bold")
-    names = ["row", *(["id"] if "id" in issues else []), "given", "suggested", "wrong with probability"]
-    for name in names:
-        table.add_column(name, justify="left" if name in {"given", "suggested", "id"} else "right", no_wrap=True)
-    for issue in issues.head(top).itertuples():
-        called = [shown(issue.id, 24)] if "id" in issues else []
-        cells = str(issue.row), *called, shown(issue.given, 24), shown(issue.suggested, 24), f"{100 * issue.score:.0f}%"
-        table.add_row(*(Text(cell) for cell in cells))
+    for name in ("annotator", "labels", "agrees with the consensus", "right with probability"):
+        table.add_column(name, justify="left" if name == "annotator" else "right", no_wrap=True)
+    for one in quality.itertuples():
+        table.add_row(
+            Text(shown(one.Index, 40)), str(one.labels), f"{100 * one.agreement:.0f}%", f"{100 * one.accuracy:.0f}%"
+        )
     out.print(table)
-    out.print("\nRows are counted from 1 without the header.")
 
 
 def _cells(comparison: Comparison, outcome: Outcome, is_best: bool) -> list[Text]:

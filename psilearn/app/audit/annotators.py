@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from .noise import Array
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 #: Rounds of expectation maximisation; it settles within a few.
 ROUNDS = 50
@@ -50,6 +52,8 @@ def consensus(p: Array, codes: NDArray, annotators: Any, classes: NDArray) -> Co
     classes : ndarray of shape (k,)
         The class of each code.
     """
+    import pandas as pd
+
     frame = annotators if isinstance(annotators, pd.DataFrame) else pd.DataFrame(annotators)
     if len(frame) != codes.size:
         raise ValueError(f"annotators must have a row per label, {codes.size}; it has {len(frame)}.")
@@ -72,15 +76,17 @@ def consensus(p: Array, codes: NDArray, annotators: Any, classes: NDArray) -> Co
     best = belief.argmax(axis=1)
     rows = []
     for vote in votes:
-        seen = np.flatnonzero(vote >= 0)
-        right = belief[seen, vote[seen]]
-        rows.append((seen.size, np.mean(best[seen] == vote[seen]), right.mean()) if seen.size else (0, np.nan, np.nan))
+        given = np.flatnonzero(vote >= 0)
+        right, agrees = belief[given, vote[given]], best[given] == vote[given]
+        rows.append((given.size, agrees.mean(), right.mean()) if given.size else (0, np.nan, np.nan))
     names = pd.Index(["given", *map(str, frame.columns)], name="annotator")
     return Consensus(belief, pd.DataFrame(rows, index=names, columns=["labels", "agreement", "accuracy"]))
 
 
 def _votes(frame: pd.DataFrame, codes: NDArray, classes: NDArray) -> list[NDArray[np.intp]]:
     """Return the labels as codes, -1 where missing; the given ones first."""
+    import pandas as pd
+
     of = {str(c): at for at, c in enumerate(classes)}
     votes: list[NDArray[np.intp]] = [codes.astype(np.intp)]
     for name in frame.columns:

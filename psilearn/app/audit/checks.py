@@ -26,7 +26,7 @@ KNOWS = 5.0
 
 
 class Finding(NamedTuple):
-    """One kind of trouble: its name, what to think of it, and the rows, counted from 0, in sets that belong together."""
+    """One kind of trouble: its name, what to think of it, and the rows (from 0) in sets that belong together."""
 
     name: str
     text: str
@@ -69,8 +69,8 @@ def _duplicates(frame: pd.DataFrame, labels: NDArray) -> Iterator[Finding]:
     )
     yield Finding(
         "repeated rows",
-        f"{_rows(alike)} equal another row in features and label. If they are the same case entered twice, keep one; if "
-        "they belong together, say --group.",
+        f"{_rows(alike)} equal another row in features and label. If they are the same case entered twice, keep one; "
+        "if they belong together, say --group.",
         alike,
     )
 
@@ -82,8 +82,8 @@ def _neighbours(X: Array) -> Iterator[Finding]:
     distance, near = NearestNeighbors(n_neighbors=6).fit(X).kneighbors(X)
     first = distance[:, 1]
     usual = float(np.median(first))
-    close = np.flatnonzero((first > 0) & (first < NEAR * usual))
-    pairs = sorted({tuple(sorted((int(i), int(near[i, 1])))) for i in close})
+    close = [(int(i), int(j)) for i, j in enumerate(near[:, 1]) if i != j and first[i] < NEAR * usual]
+    pairs = sorted({(min(pair), max(pair)) for pair in close if not np.array_equal(X[pair[0]], X[pair[1]])})
     yield Finding(
         "near duplicates",
         f"{_rows(tuple(pairs))} all but equal another row. They may be the same case, measured or entered twice.",
@@ -95,7 +95,8 @@ def _neighbours(X: Array) -> Iterator[Finding]:
     alone = tuple((int(i),) for i in out[np.argsort(-log[out], kind="stable")])
     yield Finding(
         "outliers",
-        f"Far from all other rows: {_rows(alone)}. Look for slips of the pen, wrong units, or cases that do not belong here.",
+        f"Far from all other rows: {_rows(alone)}. Look for slips of the pen, wrong units, or cases that do not "
+        "belong here.",
         alone,
     )
 

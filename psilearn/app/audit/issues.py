@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import log_softmax
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_array, column_or_1d
 from sklearn.utils.validation import check_consistent_length
 
 from ...core.extras import optional
 from . import machines
+from .annotators import consensus
 from .noise import Array, Noise, fit_noise, log_odds, stretched
 
 if TYPE_CHECKING:
@@ -62,7 +64,7 @@ def find_label_issues(
     *,
     known: ArrayLike | None = None,
     cv: int = 5,
-    repeats: int = 2,
+    repeats: int = 1,
     random_state: int = 0,
     progress: Callable[[str, float], None] = lambda text, done: None,
 ) -> pd.DataFrame:
@@ -142,6 +144,9 @@ def find_label_issues(
             matrix = check_array(X, dtype=np.float64)
             held = _of_machines(matrix, codes, of_group, confirmed, folds, repeats, random_state, progress)
     noise = fit_noise(held.scores, codes, confirmed)
+    quality = None
+    if annotators is not None:
+        noise, quality = _with_annotators(noise, codes, annotators, classes)
     table = pd.DataFrame(
         {
             "index": np.arange(codes.size),
@@ -154,7 +159,7 @@ def find_label_issues(
     )
     order = np.lexsort((table["index"], log_odds(noise.scores, codes), -noise.wrong))
     table = table.iloc[order].reset_index(drop=True)
-    table.attrs.update(_facts(held, noise, codes, classes, pd))
+    table.attrs.update(_facts(held, noise, codes, classes, pd, quality))
     progress("done", 1.0)
     return table
 
@@ -210,7 +215,7 @@ def _of_machines(
     rows = machines.competition_rows(codes, groups, seed)
     few = {view: Z[rows] for view, Z in views.items()}
     parts = machines.divisions(codes[rows], None if groups is None else groups[rows], folds, seed)
-    winners = machines.chosen(few, codes[rows], parts, lambda text, done: progress(text, 0.5 * done))
+    winners = machines.chosen(few, codes[rows], parts, codes.size, lambda text, done: progress(text, 0.7 * done))
     scores, agreement, first = [], [], np.zeros(())
     for repeat in range(repeats):
         parts = machines.divisions(codes, groups, folds, seed + 1 + repeat)
@@ -222,10 +227,22 @@ def _of_machines(
             if repeat == at == 0:
                 first = scores[0]
             keep = _kept(fit_noise(scores[-1], codes, known).wrong, codes)
-            progress("held-out fits", 0.5 + 0.49 * (repeat * SETTINGS.rounds + at + 1) / (repeats * SETTINGS.rounds))
+            progress("held-out fits", 0.7 + 0.29 * (repeat * SETTINGS.rounds + at + 1) / (repeats * SETTINGS.rounds))
     best, *others = winners
     model = str(best) + (", averaged with " + ", ".join(m.kind for m in others) if others else "")
     return Held(np.mean(scores, axis=0), first, np.mean(agreement, axis=0), model)
+
+
+def _with_annotators(noise: Noise, codes: NDArray, annotators: Any, classes: NDArray) -> tuple[Noise, Any]:
+    """Let the labels of several annotators speak, too; also return how good each of them is."""
+    p = np.exp(log_softmax(noise.scores, axis=1))
+    belief, quality = consensus(p, codes, annotators, classes)
+    wrong = 1.0 - belief[np.arange(codes.size), codes]
+    spread = 1.645 * float(np.sqrt(np.sum(wrong * (1.0 - wrong)))) / codes.size
+    share = float(wrong.mean())
+    interval = max(0.0, share - spread), min(1.0, share + spread)
+    scores = np.log(np.maximum(belief, 1e-12))
+    return noise._replace(wrong=wrong, share=share, interval=interval, scores=scores), quality
 
 
 def _kept(wrong: Array, codes: NDArray) -> NDArray:
@@ -245,10 +262,10 @@ def _margins(scores: Array, codes: NDArray) -> Array:
     return scores[rows, codes] - others.max(axis=1)
 
 
-def _facts(held: Held, noise: Noise, codes: NDArray, classes: NDArray, pd: Any) -> dict[str, Any]:
+def _facts(held: Held, noise: Noise, codes: NDArray, classes: NDArray, pd: Any, quality: Any) -> dict[str, Any]:
     error = float(np.mean(held.first.argmax(axis=1) != codes))
     chance = 1.0 - float(np.bincount(codes).max()) / codes.size
-    nowhere = near_chance(error, chance, codes.size)
+    nowhere = quality is None and near_chance(error, chance, codes.size)
     matrix = noise.matrix * np.nan if nowhere else noise.matrix
     true, given = pd.Index(classes, name="true"), pd.Index(classes, name="given")
     return {
@@ -259,4 +276,5 @@ def _facts(held: Held, noise: Noise, codes: NDArray, classes: NDArray, pd: Any) 
         "held_out_error": error,
         "chance_error": chance,
         "model": held.model,
+        **({} if quality is None else {"annotators": quality}),
     }

@@ -44,9 +44,9 @@ class NoiseSettings:
 
     steepness: Array
     shares: Array
-    powers: tuple[float, ...] = (0.5, 1.0, 1.5)
+    powers: tuple[float, ...] = (0.5, 0.7, 1.0, 1.4)
     rows: int = 4000
-    temper: float = 0.5
+    temper: float = 0.75
     level: float = 0.9
     pseudo: float = 30.0
 

@@ -109,15 +109,15 @@ def _shares(shares: pd.DataFrame, values: NDArray, classes: NDArray) -> Array:
 def _neighbour_words(near: NDArray, suggested: object) -> str:
     same = int(np.sum(near == suggested))
     if not same:
-        return f"None of its {near.size} nearest believed rows is '{shown(suggested, 30)}', but the model is sure of it."
+        return (
+            f"None of its {near.size} nearest believed rows is '{shown(suggested, 30)}', but the model is sure of it."
+        )
     whose = f"its {near.size} nearest believed rows"
     count = f"All of {whose}" if same == near.size else f"{same} of {whose}"
     return f"{count} {'is' if same == 1 else 'are'} '{shown(suggested, 30)}'."
 
 
-def _feature_words(
-    column: pd.Series, labels: NDArray, wrong: Array, row: int, given: object, suggested: object
-) -> str:
+def _feature_words(column: pd.Series, labels: NDArray, wrong: Array, row: int, given: object, suggested: object) -> str:
     name, value = shown(column.name, 40), column.iloc[row]
     believed = wrong < 0.5
     if pd.api.types.is_numeric_dtype(column):

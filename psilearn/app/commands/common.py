@@ -71,14 +71,14 @@ def command_line() -> str:
     return shlex.join(["psilearn", *sys.argv[1:]])
 
 
-def write_whole(path: Path, content: str) -> None:
-    """Write a text file that appears whole or not at all."""
+def write_whole(path: Path, content: str | bytes) -> None:
+    """Write a file that appears whole or not at all."""
     from ..files import writing
 
     if STOPPED:
         raise KeyboardInterrupt
-    with sentences(), writing(path) as file:
-        file.write(content)
+    with sentences(), writing(path, "wb") as file:
+        file.write(content.encode() if isinstance(content, str) else content)
 
 
 def stream(answers: Iterator[pd.DataFrame], file: IO[str]) -> None:

@@ -2,7 +2,16 @@
 
 from .cells import Numbers, as_numbers
 from .error import TableError
-from .reading import read_chunks, read_table
+from .reading import cells_as_written, read_chunks, read_table
 from .understanding import Understanding, understand
 
-__all__ = ["Numbers", "TableError", "Understanding", "as_numbers", "read_chunks", "read_table", "understand"]
+__all__ = [
+    "Numbers",
+    "TableError",
+    "Understanding",
+    "as_numbers",
+    "cells_as_written",
+    "read_chunks",
+    "read_table",
+    "understand",
+]

@@ -59,6 +59,15 @@ def delimited_chunks(
             yield part.set_axis([str(c).strip() for c in part.columns], axis=1)
 
 
+def delimited_text(opening: Callable[[], BinaryIO]) -> tuple[list[list[str]], str]:
+    """Return the cells of a delimited table as they are written, header first, and the separator."""
+    encoding = _encoding(opening)
+    with _text(opening, encoding) as lines:
+        separator = _separator(list(islice(lines, SAMPLE_LINES)))
+    with _text(opening, encoding) as lines:
+        return list(csv.reader(lines, delimiter=separator, skipinitialspace=True)), separator
+
+
 def refuse_twins(names: Sequence[str]) -> None:
     """Refuse a table in which two columns have one name."""
     twins = [name for name, count in Counter(names).items() if count > 1 and name]

@@ -19,7 +19,7 @@ import pandas as pd
 from ...core.extras import MissingExtraError
 from ..words import shown
 from .arff import arff_chunks
-from .delimited import delimited_chunks
+from .delimited import delimited_chunks, delimited_text
 from .error import TableError
 from .excel import excel_table
 
@@ -117,6 +117,15 @@ def read_table(path: str | Path) -> pd.DataFrame:
         name = "The input" if str(path) == STDIN else f"'{shown(Path(path).name)}'"
         raise TableError(f"{name} has no rows.")
     return parts[0]
+
+
+def cells_as_written(path: str | Path) -> tuple[list[list[str]], str] | None:
+    """Return the cells of a delimited text table as they stand in the file, and its separator; None for other files."""
+    source = Source.of(path)
+    with source.open() as file:
+        beginning = file.read(4)
+    is_text = not beginning.startswith((b"PAR1", b"PK\x03\x04")) and source.suffix != ".arff"
+    return delimited_text(source.open) if is_text else None
 
 
 def _chunks(source: Source, rows: int | None) -> Iterator[pd.DataFrame]:

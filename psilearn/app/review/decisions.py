@@ -1,0 +1,169 @@
+"""What a person decided, applied to the table: a corrected table, a log, and what need not be asked again."""
+
+from __future__ import annotations
+
+import csv
+import io
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from ..tables import TableError, Understanding, cells_as_written, read_table
+from ..words import listed, shown
+
+#: What a person may decide; the first two settle the label.
+SETTLED, OPEN = ("keep", "relabel"), "unsure"
+#: Columns of a file of decisions, and of the log.
+COLUMNS = ("row", "given", "decision", "label")
+LOG_COLUMNS = ("round", "row", "id", "given", "decision", "label")
+
+
+@dataclass(frozen=True)
+class Decisions:
+    """Decisions that fit a table.
+
+    Attributes
+    ----------
+    frame : DataFrame
+        ``row`` (in the file, from 1), ``given``, ``decision`` (keep, relabel or unsure) and ``label`` (the right one),
+        by row; ``id`` if the table has identifiers.
+    """
+
+    frame: pd.DataFrame
+
+    @property
+    def changes(self) -> pd.DataFrame:
+        """The rows that get another label."""
+        return self.frame[self.frame["decision"] == "relabel"]
+
+    def counted(self) -> str:
+        """Say how many there are of each kind."""
+        counts = self.frame["decision"].value_counts()
+        words = {"relabel": "relabelled", "keep": "kept", OPEN: "left open as unsure"}
+        return ", ".join(f"{counts.get(key, 0)} {word}" for key, word in words.items())
+
+
+def read_decisions(path: Path, data: Understanding) -> Decisions:
+    """Read the file that the review page exported, and insist that it is about this table."""
+    name = f"'{shown(path.name)}'"
+    frame = _texts(path)
+    if lacking := [c for c in COLUMNS if c not in frame]:
+        raise TableError(f"{name} lacks the columns {listed(lacking)}; it must be a file exported by a review page.")
+    rows = pd.to_numeric(frame["row"], errors="coerce")
+    if rows.isna().any() or (rows != rows.round()).any():
+        raise TableError(f"{name}: the column 'row' must hold row numbers, and line {_line(rows.isna())} does not.")
+    frame = frame.assign(row=rows.astype(int))
+    if (twice := frame["row"].duplicated()).any():
+        raise TableError(f"{name} decides about row {frame['row'][twice].iloc[0]} twice.")
+    known = (*SETTLED, OPEN)
+    if (strange := ~frame["decision"].isin(known)).any():
+        word = shown(frame["decision"][strange].iloc[0], 40)
+        raise TableError(f"{name}: '{word}' in line {_line(strange)} is no decision; use keep, relabel or unsure.")
+    labels = pd.Series(data.labels.to_numpy(dtype=str), index=data.rows)
+    for decision in frame.itertuples():
+        _check(decision, labels, set(data.class_counts), name)
+    ids = None if data.ids is None else pd.Series(data.ids.to_numpy(), index=data.rows)
+    frame["id"] = "" if ids is None else ids.loc[frame["row"]].to_numpy()
+    return Decisions(frame.sort_values("row", ignore_index=True))
+
+
+def corrected(path: Path, data: Understanding, decisions: Decisions, as_excel: bool = False) -> bytes:
+    """Return the table's file with the new labels; every other cell of a text table is as it was written."""
+    change = dict(zip(decisions.changes["row"], decisions.changes["label"]))
+    frame = read_table(path)
+    written = None if as_excel else cells_as_written(path)
+    if written is not None:
+        rows = [row for row in written[0] if row]
+        at = [cell.strip() for cell in rows[0]].index(data.target)
+        if len(rows) - 1 == len(frame):
+            for row, label in change.items():
+                rows[row][at] = label
+            return _text_of(rows, written[1]).encode()
+    column = [change.get(at + 1, value) for at, value in enumerate(frame[data.target])]
+    frame = frame.assign(**{data.target: column})
+    if not as_excel:
+        return str(frame.to_csv(index=False)).encode()
+    out = io.BytesIO()
+    frame.to_excel(out, index=False, engine="openpyxl")
+    return out.getvalue()
+
+
+def log_beside(path: Path) -> Path:
+    """Return where the log of changes of a corrected table lies: ``corrected.csv`` has ``corrected.log.csv``."""
+    name = path.name
+    for packed in (".gz", ".bz2", ".xz", ".zip"):
+        name = name.removesuffix(packed)
+    return path.with_name(f"{Path(name).stem}.log.csv")
+
+
+def log_text(decisions: Decisions, source: Path) -> str:
+    """Return the log: what earlier rounds decided about the table, and the new decisions."""
+    before = _log(log_beside(source))
+    last = 0 if before.empty else int(before["round"].max())
+    now = decisions.frame.assign(round=last + 1)[list(LOG_COLUMNS)]
+    return str(pd.concat([before, now], ignore_index=True).to_csv(index=False) if last else now.to_csv(index=False))
+
+
+def confirmed(source: Path, data: Understanding) -> NDArray[np.bool_] | None:
+    """Return which rows a person has settled in earlier rounds, None if there is no log beside the table.
+
+    A row counts only while the table still holds the label that was decided.
+    """
+    log = _log(log_beside(source))
+    if log.empty:
+        return None
+    last = log.drop_duplicates("row", keep="last").set_index("row")
+    settled = last["label"].where(last["decision"].isin(SETTLED))
+    return np.asarray(settled.reindex(data.rows).to_numpy() == data.labels.to_numpy(dtype=str), dtype=bool)
+
+
+def _check(decision: Any, labels: pd.Series, classes: set[str], name: str) -> None:
+    row, given, label = decision.row, decision.given, decision.label
+    if row not in labels.index:
+        raise TableError(f"{name} decides about row {row}, which the table does not have or which has no label.")
+    if labels[row] != given:
+        raise TableError(
+            f"{name} is about another table: it says that row {row} is labelled '{shown(given, 40)}', and the table "
+            f"says '{shown(labels[row], 40)}'. Were the decisions applied already?"
+        )
+    if label not in classes:
+        raise TableError(
+            f"{name} gives row {row} the label '{shown(label, 40)}'; the table has {listed(sorted(classes))}."
+        )
+    if decision.decision == "relabel" and label == given:
+        raise TableError(f"{name} relabels row {row} as '{shown(label, 40)}', which is the label it has.")
+
+
+def _texts(path: Path) -> pd.DataFrame:
+    try:
+        return pd.read_csv(path, dtype=str, keep_default_na=False, encoding="utf-8-sig")
+    except FileNotFoundError:
+        raise TableError(f"There is no file '{shown(path, 200)}'.") from None
+    except (ValueError, OSError) as error:
+        raise TableError(f"'{shown(path.name)}' could not be read: {shown(str(error).splitlines()[0], 200)}.") from None
+
+
+def _log(path: Path) -> pd.DataFrame:
+    if not path.exists():
+        return pd.DataFrame(columns=list(LOG_COLUMNS))
+    log = _texts(path)
+    if lacking := [c for c in LOG_COLUMNS if c not in log]:
+        raise TableError(f"'{shown(path.name)}' is no log of a review, it lacks {listed(lacking)}; move it away.")
+    try:
+        return log.astype({"round": int, "row": int})
+    except ValueError:
+        raise TableError(f"'{shown(path.name)}' is no log of a review: a round or row is no number.") from None
+
+
+def _line(bad: pd.Series) -> int:
+    return int(np.argmax(bad.to_numpy())) + 2
+
+
+def _text_of(rows: list[list[str]], separator: str) -> str:
+    out = io.StringIO()
+    csv.writer(out, delimiter=separator, lineterminator="\n").writerows(rows)
+    return out.getvalue()
