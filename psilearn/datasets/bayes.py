@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from scipy import integrate, optimize, special, stats
 
 from . import generators as g
+from ._labels import Flip
 
 
 @dataclass(frozen=True)
@@ -70,7 +71,7 @@ def bayes_folded_sectors(flip: float = 0.1) -> BayesRule:
     return _noisy(lambda X: g.FOLDED_SECTORS[g.sector(X, 6) - 1], np.arange(1, 4), 1.0 - flip)
 
 
-def bayes_triangles(flip: float = 0.1, to: g.Flip = "others") -> BayesRule:
+def bayes_triangles(flip: float = 0.1, to: Flip = "others") -> BayesRule:
     """Rule of `make_triangles`: error ``flip`` for ``to="others"``, 3/4 ``flip`` for ``to="all"``."""
     keep = 1.0 - flip if to == "others" else 1.0 - 0.75 * flip
     return _noisy(g.triangle, np.arange(1, 5), keep)

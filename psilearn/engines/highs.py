@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import highspy
 import numpy as np
@@ -66,7 +67,7 @@ class HighsSession:
         cost: ArrayLike,
         lower: ArrayLike = 0.0,
         upper: ArrayLike = math.inf,
-        entries: sp.spmatrix | NDArray | None = None,
+        entries: sp.spmatrix | NDArray[Any] | None = None,
         integer: bool = False,
     ) -> NDArray[np.intp]:
         """Add variables; ``entries`` (n_rows, new) are their coefficients in the present rows. Returns the indices."""
@@ -85,7 +86,7 @@ class HighsSession:
             self.model.changeColsIntegrality(count, index.astype(np.int32), np.array([_INT] * count))
         return index
 
-    def add_rows(self, entries: sp.spmatrix | NDArray, lower: ArrayLike, upper: ArrayLike) -> NDArray[np.intp]:
+    def add_rows(self, entries: sp.spmatrix | NDArray[Any], lower: ArrayLike, upper: ArrayLike) -> NDArray[np.intp]:
         """Add constraints lower <= entries x <= upper, ``entries`` (new, n_cols). Returns their indices."""
         rows = sp.csr_matrix(np.atleast_2d(entries) if not sp.issparse(entries) else entries)
         rows.eliminate_zeros()
@@ -118,7 +119,7 @@ class HighsSession:
         index = np.atleast_1d(np.asarray(columns, dtype=np.int32))
         self.model.changeColsBounds(index.size, index, _spread(lower, index.size), _spread(upper, index.size))
 
-    def set_quadratic(self, Q: sp.spmatrix | NDArray) -> None:
+    def set_quadratic(self, Q: sp.spmatrix | NDArray[Any]) -> None:
         """Set the convex quadratic term 1/2 x'Qx (symmetric Q over all present columns)."""
         lower = sp.csc_matrix(sp.tril(sp.csc_matrix(Q)))
         lower.sort_indices()

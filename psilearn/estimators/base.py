@@ -264,7 +264,7 @@ class MarginEstimator(Certified, ClassifierMixin, BaseEstimator):
         self.low_rank_ = low_rank
         return low_rank.space(sample.X)
 
-    def _validated(self, X: Any, y: Any) -> tuple[Any, NDArray]:
+    def _validated(self, X: Any, y: Any) -> tuple[Any, NDArray[Any]]:
         """Check the samples, and learn the classes."""
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], order="C")
         self.classes_ = classes_of(y)
@@ -338,7 +338,7 @@ class MarginEstimator(Certified, ClassifierMixin, BaseEstimator):
             self.dual_support_ = first_given[used]
             self.support_vectors_ = None if self.kernel == "precomputed" else sample.X[used]
 
-    def _carries(self, result: Result, problem: Problem, u: NDArray, highest: float) -> NDArray[np.bool_]:
+    def _carries(self, result: Result, problem: Problem, u: NDArray[Any], highest: float) -> NDArray[np.bool_]:
         """Which samples the solution depends on: not capped, and with a multiplier that is not zero (else u <= 1)."""
         if result.multipliers is None:
             carries = u <= highest + 1e-6
@@ -423,7 +423,7 @@ class MarginEstimator(Certified, ClassifierMixin, BaseEstimator):
             F = self.kernel_.scores(against, self.support_vectors_, self.dual_coef_, self.intercept_)
         return F[:, 0] if self.classes_.size == 2 else F
 
-    def predict(self, X: Any) -> NDArray:
+    def predict(self, X: Any) -> NDArray[Any]:
         """Return the class with the largest f; f = 0 of a two-class problem counts as ``classes_[0]``.
 
         Parameters

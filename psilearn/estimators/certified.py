@@ -27,7 +27,7 @@ class Certified:
 
     certificate_: Certificate
     status_: Status
-    classes_: NDArray
+    classes_: NDArray[Any]
 
     @property
     def objective_(self) -> float:

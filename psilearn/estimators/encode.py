@@ -34,7 +34,7 @@ class Sample:
         return np.flatnonzero(mask[self.position])
 
 
-def classes_of(y: NDArray) -> NDArray:
+def classes_of(y: NDArray[Any]) -> NDArray[Any]:
     """Return the different labels in order; unusable ones get a sentence."""
     try:
         classes = np.unique(y)
@@ -48,7 +48,7 @@ def classes_of(y: NDArray) -> NDArray:
 
 
 def encode(
-    X: Any, y: NDArray, classes: NDArray, sample_weight: Any, class_weight: Any, is_precomputed: bool = False
+    X: Any, y: NDArray[Any], classes: NDArray[Any], sample_weight: Any, class_weight: Any, is_precomputed: bool = False
 ) -> Sample:
     """Drop samples of weight zero, multiply in class weights, and bring small samples into canonical form."""
     codes = np.searchsorted(classes, y).astype(np.intp)
@@ -73,7 +73,9 @@ def encode(
     return Sample(X, codes, given * _class_factor(class_weight, classes, codes, given), given, position)
 
 
-def _canonical(X: Any, codes: NDArray, weights: NDArray) -> tuple[Any, NDArray, NDArray, NDArray]:
+def _canonical(
+    X: Any, codes: NDArray[Any], weights: NDArray[Any]
+) -> tuple[Any, NDArray[Any], NDArray[Any], NDArray[Any]]:
     """Sort rows by (label, features) and merge equal ones, adding their weights."""
     dense = X.toarray() if sp.issparse(X) else X
     table = np.column_stack([codes, dense]) + 0.0  # + 0.0 turns -0.0 into 0.0
@@ -83,7 +85,9 @@ def _canonical(X: Any, codes: NDArray, weights: NDArray) -> tuple[Any, NDArray, 
     return X[first], codes[first], merged, inverse
 
 
-def _class_factor(class_weight: Any, classes: NDArray, codes: NDArray, given: NDArray) -> NDArray[np.float64]:
+def _class_factor(
+    class_weight: Any, classes: NDArray[Any], codes: NDArray[Any], given: NDArray[Any]
+) -> NDArray[np.float64]:
     if class_weight is None:
         return np.ones(codes.size)
     if isinstance(class_weight, str) and class_weight == "balanced":

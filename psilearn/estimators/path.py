@@ -39,7 +39,7 @@ class Path:
     lower_bounds: NDArray[np.float64]
     gaps: NDArray[np.float64]
     n_iters: NDArray[np.intp]
-    classes: NDArray
+    classes: NDArray[Any]
 
 
 def regularization_path(
@@ -142,7 +142,7 @@ def _check_estimator(estimator: Any) -> None:
         )
 
 
-def _path(values: NDArray[np.float64], results: list[Result], classes: NDArray) -> Path:
+def _path(values: NDArray[np.float64], results: list[Result], classes: NDArray[Any]) -> Path:
     return Path(
         values,
         np.array([r.coef for r in results]),

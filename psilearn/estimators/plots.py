@@ -99,8 +99,8 @@ class BoundaryDisplay(_Display):
     yy: NDArray[np.float64]
     scores: NDArray[np.float64]
     X: NDArray[np.float64]
-    labels: NDArray
-    classes: NDArray
+    labels: NDArray[Any]
+    classes: NDArray[Any]
     support: NDArray[np.intp]
     suspects: NDArray[np.intp]
     names: tuple[str, ...] = ("feature 0", "feature 1")

@@ -232,7 +232,7 @@ class RejectClassifier(MarginEstimator):
         """
         return confidence_of(self.decision_function(X)) <= self.threshold_
 
-    def predict_or_abstain(self, X: Any, abstain: Any) -> NDArray:
+    def predict_or_abstain(self, X: Any, abstain: Any) -> NDArray[Any]:
         """Return the class where the classifier answers and ``abstain`` elsewhere.
 
         Parameters

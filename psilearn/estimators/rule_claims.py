@@ -114,7 +114,7 @@ def _proved_bound(
     return l0boost.bound_of(data, oracle, rho, min_cost, result.evidence)
 
 
-def _violation(data: Observations, H: NDArray, mu: NDArray, xi: NDArray) -> float:
+def _violation(data: Observations, H: NDArray[Any], mu: NDArray[Any], xi: NDArray[Any]) -> float:
     """Return the largest violation of a valid cut, over all pairs."""
     cuts = PairCuts(data, True, 1.5, 1)
     cuts.near = None
@@ -145,7 +145,7 @@ def _made_again(oracle: Oracle, key: Any) -> Column | None:
 
 def _answers(
     data: Observations, oracle: Oracle, result: lpboost.LPBoostResult | l0boost.L0BoostResult
-) -> NDArray | None:
+) -> NDArray[Any] | None:
     """Return the answers of the rules on the observations, or None if the result is about other rules."""
     columns = _columns(oracle, result)
     if columns is None or not columns or len(columns) != len(result.weights):

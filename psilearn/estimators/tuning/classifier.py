@@ -205,7 +205,7 @@ class TunedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         candidates: list[dict[str, Any]],
         splits: list[tuple[Rows, Rows]],
         data: Data,
-        scores: NDArray,
+        scores: NDArray[Any],
         clock: Clock,
     ) -> None:
         """Fill in the scores, family by family; what there is no time for stays nan."""
@@ -234,7 +234,7 @@ class TunedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         splits: list[tuple[Rows, Rows]],
         data: Data,
         shared: Any,
-        scores: NDArray,
+        scores: NDArray[Any],
         clock: Clock,
         left: float,
     ) -> None:
@@ -283,7 +283,7 @@ class TunedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         return self._fitted_part("n_features_in_")
 
     @property
-    def feature_names_in_(self) -> NDArray:
+    def feature_names_in_(self) -> NDArray[Any]:
         """Names of the features seen in ``fit``, if they have names."""
         return self._fitted_part("feature_names_in_")
 
@@ -292,7 +292,7 @@ class TunedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             raise AttributeError(f"{name} is known after fit.")
         return getattr(self.best_estimator_, name)
 
-    def predict(self, X: Any) -> NDArray:
+    def predict(self, X: Any) -> NDArray[Any]:
         """Return the class of each sample.
 
         Parameters
@@ -360,7 +360,7 @@ class TunedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         return self.best_estimator_.abstains(X)
 
     @_best_has("predict_or_abstain")
-    def predict_or_abstain(self, X: Any, abstain: Any) -> NDArray:
+    def predict_or_abstain(self, X: Any, abstain: Any) -> NDArray[Any]:
         """Return the class where the fitted estimator answers and ``abstain`` elsewhere.
 
         Parameters

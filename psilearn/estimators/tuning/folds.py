@@ -56,7 +56,7 @@ class Data:
     """Samples, labels, weights (None if none were given) and how a classifier is scored."""
 
     X: Any
-    y: NDArray
+    y: NDArray[Any]
     weight: Array | None
     scorer: Callable[..., float]
 
@@ -105,10 +105,10 @@ class Shared:
     """
 
     kernel: str
-    rows: NDArray
+    rows: NDArray[Any]
     known: tuple[bool, float] = (False, 0.0)
 
-    def block(self, rows: Rows, against: Rows) -> NDArray:
+    def block(self, rows: Rows, against: Rows) -> NDArray[Any]:
         """Return what a classifier trained on ``against`` is shown of ``rows``."""
         return self.rows[np.ix_(rows, against)] if self.kernel == "precomputed" else self.rows[rows]
 
@@ -165,7 +165,7 @@ def _limit(model: Any, seconds: float) -> None:
 
 
 def _along_path(
-    model: MarginEstimator, family: Family, X: Any, y: NDArray, weight: Array | None, held_out: Data, clock: Clock,
+    model: MarginEstimator, family: Family, X: Any, y: NDArray[Any], weight: Array | None, held_out: Data, clock: Clock,
     known: tuple[bool, float] = (False, 0.0),
 ) -> Array:  # fmt: skip
     """Scores along a path; ``known`` says what is known of a given Gram matrix."""
