@@ -37,10 +37,11 @@ $(VENV)/.browser: $(VENV)/.test
 test-browser: $(VENV)/.browser  ## test the report and the explorer in a headless browser
 	$(BIN)/python -m pytest tests_browser
 
-lint: $(VENV)/.test  ## ruff and mypy
+lint: $(VENV)/.test  ## ruff, mypy and vulture
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/vulture
 
 docs: $(VENV)/.docs  ## build the documentation into docs/_build
 	$(BIN)/python -m sphinx -q -W --keep-going -b html docs docs/_build

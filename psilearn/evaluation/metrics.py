@@ -35,11 +35,6 @@ class RiskCoverage(NamedTuple):
         """Area under risk against coverage (smaller is better): the mean risk over all shares answered."""
         return float(np.trapezoid(np.r_[self.risk[0], self.risk], np.r_[0.0, self.coverage]))
 
-    @property
-    def accuracy_area(self) -> float:
-        """Area under accuracy against the rejected share (larger is better)."""
-        return 1.0 - self.area
-
 
 def risk_coverage_curve(
     y_true: ArrayLike, y_pred: ArrayLike, confidence: ArrayLike, sample_weight: Any = None
