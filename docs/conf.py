@@ -9,6 +9,9 @@ from pathlib import Path
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+import matplotlib as mpl
+from docutils import nodes
+from docutils.utils.math.latex2mathml import tex2mathml
 from sphinx_gallery.sorting import ExplicitOrder, FileNameSortKey
 
 from psilearn import __version__
@@ -22,7 +25,6 @@ extensions = [
     "myst_parser",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
-    "sphinx.ext.mathjax",
     "sphinx.ext.viewcode",
     "numpydoc",
     "sphinx_gallery.gen_gallery",
@@ -47,6 +49,14 @@ myst_enable_extensions = ["dollarmath", "colon_fence", "deflist"]
 myst_heading_anchors = 3
 # Links to the API in docstrings name things by their last word; what cannot be found stays plain text.
 suppress_warnings = ["ref.ref", "myst.header", "config.cache"]
+html_math_renderer = "mathml"
+
+
+def whole_pictures(gallery_conf, name):
+    """Let no label be cut off."""
+    mpl.rcParams["savefig.bbox"] = "tight"
+
+
 sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "gallery",
@@ -60,7 +70,7 @@ sphinx_gallery_conf = {
     "abort_on_example_error": True,
     "remove_config_comments": True,
     "min_reported_time": 10,
-    "reset_modules": ("matplotlib",),
+    "reset_modules": ("matplotlib", whole_pictures),
 }
 
 
@@ -81,6 +91,19 @@ def plain_text(app, what, name, obj, options, lines):
             indent = depth
 
 
+def inline_math(writer, node):
+    """Write a formula as MathML, which browsers show without a script from elsewhere."""
+    writer.body.append(tex2mathml(node.astext()))
+    raise nodes.SkipNode
+
+
+def block_math(writer, node):
+    """Write a displayed formula."""
+    writer.body.append(f'<div class="math">{tex2mathml(node.astext(), as_block=True)}</div>')
+    raise nodes.SkipNode
+
+
 def setup(app):
-    """Run after numpydoc, which writes at priority 500."""
+    """Formulas without a script; docstrings after numpydoc, which writes at priority 500."""
+    app.add_html_math_renderer("mathml", (inline_math, None), (block_math, None))
     app.connect("autodoc-process-docstring", plain_text, priority=600)

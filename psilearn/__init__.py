@@ -15,7 +15,7 @@ from .estimators.path import Path, regularization_path, truncation_path
 from .estimators.reject import RejectClassifier
 from .solve import solve
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 if TYPE_CHECKING:
     from .app.audit import find_label_issues

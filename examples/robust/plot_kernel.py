@@ -20,4 +20,4 @@ figure, axes = plt.subplots(1, 2, figsize=(9, 3.8), layout="constrained", sharey
 for ax, kind in zip(axes, (SVMClassifier, TruncatedHingeClassifier)):
     model = kind(kernel="rbf", gamma=2.0, C=10.0).fit(X, y)
     BoundaryDisplay.from_estimator(model, X, y, ax=ax)
-    ax.set_title(f"{kind.__name__}: {(model.predict(X) != clean).mean():.1%} wrong on clean labels")
+    ax.set_title(f"{kind.__name__}\n{(model.predict(X) != clean).mean():.1%} wrong on clean labels", fontsize=9)
