@@ -679,7 +679,7 @@ class Search:
         F < bound. Samples with U_j <= t pay their caps. Take the other samples of i's class in any order (i first, then
         by distance). If those before j pay as well and j does not, all that is left for the penalty is P(w) < left_j =
         bound - what they pay, and u_j >= t; so if |<w, x_i - x_j>| <= t - c for every such w, u_i >= u_j - (t - c) >=
-        c. This is checked for every j until left_j <= 0: some j before that does not pay.
+        c. This is checked for every j until left_j <= 0, or until one with L_j >= t: some j up to there does not pay.
         """
         for pair in array(record["floor"]):
             i, c = self._inside(*array(pair, 2))
@@ -715,6 +715,8 @@ class Search:
             if left <= 0:
                 return
             require(space.reach(i, j, left, gap), "a margin is not held by its neighbours")
+            if self.low[j] is not None and self.low[j] >= self.jump:
+                return
             spent += self.caps[j]
         require(spent * power(self.e) >= self.bound, "a margin is not held by its neighbours")
 

@@ -42,6 +42,11 @@ class Statement:
         self.claim["problem"]["loss"]["tolerance"] = tolerance
         self.exact = checker.Problem(self.claim, *self.data)
 
+    def believe(self, row: int) -> None:
+        """State a bound about the functions that believe the label of a row."""
+        self.claim["problem"]["believed"] = [int(row)]
+        self.exact = checker.Problem(self.claim, *self.data)
+
     def collect(self, values: Array) -> Array:
         """Add up values of the library's rows by the checker's samples (first axis)."""
         out = np.zeros((self.exact.n, *values.shape[1:]))

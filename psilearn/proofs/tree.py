@@ -17,7 +17,7 @@ from __future__ import annotations
 import heapq
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -195,7 +195,7 @@ class Replay:
     else the weakest node comes first.
     """
 
-    def __init__(self, scaled: Scaled, goal: float, hints: Hints | None = None) -> None:
+    def __init__(self, scaled: Scaled, goal: float, hints: Hints | None = None, believed: Iterable[int] = ()) -> None:
         self.hints = hints
         self.scaled, self.model, self.value = scaled, scaled.model, scaled.unit_value
         model = self.model
@@ -217,6 +217,7 @@ class Replay:
         self.cuts = *whole, np.zeros((4 * n, m), np.int64), np.zeros((4 * n, m))
         self.root = self._node(np.full(n, -np.inf), np.full(n, np.inf), np.zeros(n), 0.0)
         self.root.number = -1 if hints is None else 0
+        self.root.low[list(believed)] = model.t
         self.stuck: list[Node] = []
         self.reach = np.maximum(np.median(model.dist, axis=1), 1e-9)
 
@@ -296,7 +297,13 @@ class Replay:
         self.last = root
         if self.goal <= 0.0:
             return
+        believed = root.low >= model.t
         low, high = margin_bounds(model, self.goal * (1.0 + ROUNDING))
+        for label in (-1.0, 1.0):  # neighbours hold a margin only where not all of them can be given up
+            own = model.y == label
+            if model.cap * model.cost[own].sum() < self.goal * (1.0 + ROUNDING) and not believed[own].any():
+                low[own], high[~own] = -np.inf, np.inf
+        low[believed] = -np.inf
         low = np.floor((low - ROUNDING * (1.0 + np.abs(low))) / _GRID) * _GRID
         high = np.ceil((high + ROUNDING * (1.0 + np.abs(high))) / _GRID) * _GRID
         high = np.where(high < self.top, np.maximum(high, _GRID - model.t), np.inf)
@@ -304,7 +311,7 @@ class Replay:
         self._set_rounding(np.append(low, high))
         self._record_ends(root, "floor", low)
         self._record_ends(root, "ceiling", high)
-        root.low, root.high = low, high
+        root.low, root.high = np.where(believed, model.t, low), high
         self._load(self.work, root)
         self._solve(root, self.work)
         if model.norm == 2:

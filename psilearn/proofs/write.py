@@ -19,7 +19,7 @@ from typing import IO, Any
 import numpy as np
 
 from ..core.losses import JUMP_TOLERANCE
-from ..core.result import Certificate, Verification, relative_gap
+from ..core.result import Certificate, Result, Status, Verification, relative_gap
 from . import check as checker
 from . import integers
 from .convex import convex_leaf
@@ -44,6 +44,7 @@ def prove(
     *,
     columns: dict | None = None,
     time_limit: float | None = None,
+    believed: int | None = None,
 ) -> Any:
     """Fit an estimator, write a proof of how good the fit is, and return the fitted estimator.
 
@@ -66,6 +67,9 @@ def prove(
     time_limit : float, optional
         Seconds for the search that writes the tree of a truncated loss, after the fit; by default the estimator's
         ``time_limit``, else 60. If it ends early, the proof holds, with a smaller bound.
+    believed : int, optional
+        A row of X. The bound is then about the functions that believe its label (margin at least the truncation point),
+        and proves its price, ``bound / objective - 1``: how much worse every such function is than the fit.
 
     Returns
     -------
@@ -85,7 +89,12 @@ def prove(
     statement = state(estimator, X, y, sample_weight, columns)
     seconds = time_limit if time_limit is not None else getattr(estimator, "time_limit", None)
     certificate, gap = estimator.certificate_, float(estimator.gap_tol)
-    write(path, proof_of(statement, certificate, gap, DEFAULT_SECONDS if seconds is None else float(seconds)))
+    seconds = DEFAULT_SECONDS if seconds is None else float(seconds)
+    if believed is None:
+        records = proof_of(statement, certificate, gap, seconds)
+    else:
+        records = _price_proof(statement, certificate, gap, seconds, believed)
+    write(path, records)
     return estimator
 
 
@@ -129,6 +138,28 @@ def proof_of(statement: Statement, certificate: Certificate, gap: float, seconds
     return _tree_proof(statement, certificate.objective, gap, W, b, seconds, hints)
 
 
+def _price_proof(
+    statement: Statement, certificate: Certificate, gap: float, seconds: float, row: int
+) -> Iterable[Record]:
+    """Return the records that prove what it costs to believe the label of a row."""
+    from ..core.solving import Options
+    from ..exact.label_prices import price_labels
+
+    if statement.problem.is_convex:
+        raise ProofError("Labels have a price under truncated losses only.")
+    refuse_tree(statement)
+    if not 0 <= row < statement.rows.size or statement.rows[row] < 0:
+        raise ProofError(f"Row {row} is no row of X with a positive weight.")
+    assert certificate.point is not None
+    W, b = certificate.point
+    fit = Result(W, b, Status.OPTIMAL, certificate)
+    options = Options(gap_tol=gap, time_limit=seconds)
+    price = price_labels(statement.problem, fit, options, [int(statement.rows[row])])[0]
+    statement.believe(row)
+    W = statement.collect(W.T).T if statement.problem.is_kernel else W
+    return _tree_proof(statement, certificate.objective, gap, W, b, seconds, goal=price.bound)
+
+
 def tree_hints(statement: Statement, record: Any) -> Any:
     """Return what a search remembers of its tree, by the samples of the proof; None without a record."""
     if record is None or statement.problem.n_classes > 2:
@@ -155,13 +186,15 @@ def refuse_tree(statement: Statement) -> None:
 
 
 def _tree_proof(
-    statement: Statement, reported: float, gap: float, W: Array, b: Array, seconds: float, hints: Any = None
-) -> Iterable[Record]:
+    statement: Statement, reported: float, gap: float, W: Array, b: Array, seconds: float, hints: Any = None,
+    goal: float | None = None,
+) -> Iterable[Record]:  # fmt: skip
     from . import tree  # numba
 
     model = tree.make_model(statement)
     unit, point, value = _settled_point(statement, model, reported, W, b)
-    replay = tree.Replay(model, float(value) * (1.0 - max(gap, SMALLEST_GAP)), hints)
+    goal = float(value) * (1.0 - max(gap, SMALLEST_GAP)) if goal is None else goal * (1.0 - SMALLEST_GAP)
+    replay = tree.Replay(model, goal, hints, statement.exact.believed)
     bound = replay.run(seconds)
     units = {"coef": unit, "multiplier": replay.unit, "margin": tree.MARGIN_UNIT}
     return _records(statement, value, Fraction(bound), units, point, replay.records())

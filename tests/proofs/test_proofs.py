@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.metrics.pairwise import rbf_kernel
 
 import psilearn
@@ -317,3 +318,23 @@ def test_integers_are_balanced_exactly(seed):
     assert columns == [0] * k
     assert all(x >= 0 for row in A for x in row)
     assert all(sum(row) <= limit and row[c] == 0 for row, limit, c in zip(A, limits, code))
+
+
+@pytest.mark.parametrize("name", ["psi", "truncated hinge", "psi l1", "psi rbf"])
+def test_the_price_of_a_label_is_proved(name, tmp_path):
+    X, y, weights = sample(24, 2)
+    y[:3] = 1 - y[:3]
+    estimator = clone(TREES[name]).fit(X, y, weights)
+    prices = psilearn.certify_labels(estimator, X, y, sample_weight=weights)
+    row, price = int(prices["index"][0]), float(prices["price"][0])
+    psilearn.prove(clone(estimator), X, y, tmp_path / "price.proof", weights, believed=row)
+    found = psilearn.check(tmp_path / "price.proof", X, y, weights)
+    assert found.ok, found.message
+    assert f"at the rows {row}" in found.message
+    assert found.bound / found.objective - 1 == pytest.approx(price, abs=2e-4 * (1 + price))
+    records = read(tmp_path / "price.proof")
+    del records[0]["problem"]["believed"]  # believing nobody is cheaper
+    assert price > 1e-3
+    assert not psilearn.check(rewrite(tmp_path / "free", records), X, y, weights).ok
+    with pytest.raises(ValueError, match="no row of X"):
+        psilearn.prove(clone(estimator), X, y, tmp_path / "b", weights, believed=99)
