@@ -1,8 +1,8 @@
-"""Proof files: what writing and checking costs beside the solve, and how many of the public hard-margin pairs are proved.
+"""Proof files: what they cost beside the fit, and how many of the public hard-margin pairs are proved.
 
-Each row fits, writes a proof, and checks it in exact arithmetic with the standard library alone; ``ours`` is the time of
-writing and checking, ``theirs`` that of the fit. The goals: the fit's gap is proved, and checking costs at most five
-times the fit (or a second). A file that is not accepted fails the run.
+Each row fits, writes a proof, and checks it in exact arithmetic with the standard library alone; ``ours`` is the time
+of writing and checking, ``theirs`` that of the fit. The goals: the fit's gap is proved, and checking costs at most
+five times the fit (or a second). A file that is not accepted fails the run.
 
     python -m benchmarks proofs                  pairs of Santana, Serrano, Schiffer and Vidal, Support vector machines
     python -m benchmarks proofs --only psi       with the hard-margin loss, 2022, and psi-learning (Table 1, C = 10)
@@ -58,7 +58,7 @@ def proved(name: str, estimator: Any, X: np.ndarray, y: np.ndarray, seconds: flo
 
 
 def rows(plan: Plan) -> Iterator[Row]:
-    """Psi-learning on the disk (Liu and Wu, 2006, Table 1) first, then the pairs that have a published proof, the quickest first."""
+    """Psi-learning on the disk (Liu and Wu, 2006, Table 1) first, then the pairs, those that are solved quickest first."""
     seconds = plan.seconds(10.0, 3.0)
     for flips, a in ((flips, a) for flips in (0, 1, 2, 5) for a in (1.0, 2.0)):
         name = f"psi disk n=50, {flips} flips, a={a:g}, C=10"
