@@ -58,7 +58,7 @@ def proved(name: str, estimator: Any, X: np.ndarray, y: np.ndarray, seconds: flo
 
 
 def rows(plan: Plan) -> Iterator[Row]:
-    """Psi-learning on the disk (Liu and Wu, 2006, Table 1) first, then the pairs, those that are solved quickest first."""
+    """Psi-learning on the disk (Liu and Wu, 2006, Table 1) first, then the pairs, the solved ones first."""
     seconds = plan.seconds(10.0, 3.0)
     for flips, a in ((flips, a) for flips in (0, 1, 2, 5) for a in (1.0, 2.0)):
         name = f"psi disk n=50, {flips} flips, a={a:g}, C=10"
