@@ -97,8 +97,8 @@ def show_comparison(out: Console, comparison: Comparison) -> None:
     if settings.everyone_abstains:
         show_abstentions(out, comparison)
     out.print("")
-    for sentence in story(comparison):
-        out.print(sentence)
+    for topic, words in story(comparison).items():
+        out.print(f"{topic}: {words}")
     if settings.flip:
         out.print("suspects: flipped labels found / samples the fit refused to believe.")
     out.print(f"{comparison.seconds:.1f} s in all.")

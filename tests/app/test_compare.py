@@ -92,7 +92,7 @@ def test_outcomes(comparison):
     assert n_nonzero(l1.model) == np.sum(l1.model.coef_[0] != 0)
     assert proof(comparison.outcome("logistic").model) == "no claim"
     assert comparison.recommended is l1
-    words = " ".join(story(comparison))
+    words = " ".join(story(comparison).values())
     assert "Use SVM, l1 (psilearn fit --method svm-l1)" in words
     assert "Gradient boosting is wrong in" in words
 
@@ -107,7 +107,7 @@ def test_what_is_no_better_than_chance_is_called_that():
         assert not found.is_useful(outcome)
         assert "proved" not in standing(found, outcome)
         assert "optimum" not in standing(found, outcome)
-    words = " ".join(story(found))
+    words = " ".join(story(found).values())
     assert "No method predicts 'target' clearly better than chance" in words
     assert "Use none of these models" in words
     assert "fit --method" not in words

@@ -9,14 +9,18 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.metrics import roc_auc_score
 
-from psilearn.app.compare import Settings, compare
+from psilearn.app.compare import METHODS, Settings, compare
+from psilearn.app.compare.summary import n_nonzero, story
 from psilearn.app.explore import explorer_page
 from psilearn.app.pages import data_script, text
 from psilearn.app.report import report_page
+from psilearn.app.report.page import MOST_BYTES
 from psilearn.app.report.pictures import bounds
 from psilearn.app.tables import understand
 
+METHODS_SHOWN = ("majority", "svm-l2", "svm-l1", "truncated", "reject", "logistic")
 HOSTILE = [
     "<script>alert(1)</script>",
     "</script><img src=x onerror=alert(1)>",
@@ -66,7 +70,7 @@ def hostile_data():
 
 @pytest.fixture(scope="module")
 def comparison():
-    return compare(hostile_data(), Settings(budget=30, flip=0.1, methods=("svm-l2", "svm-l1", "truncated", "logistic")))
+    return compare(hostile_data(), Settings(budget=30, flip=0.1, methods=METHODS_SHOWN))
 
 
 @pytest.fixture(scope="module")
@@ -107,6 +111,49 @@ def test_hostile_texts_are_inert(html):
     assert "x" * 200 not in words
 
 
+def test_the_story_stands_on_top(html, comparison):
+    page = Page(html)
+    words = " ".join(page.words).replace("\ufffd", "")
+    for sentences in story(comparison).values():
+        assert sentences.replace("\ufffd", "")[:60] in words
+    assert words.index("Which model to use?") < words.index("against SVM, l2")
+
+
+def test_quality_of_the_model_is_what_the_test_rows_say():
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(300, 2))
+    labels = np.where(X[:, 0] + 0.5 * rng.normal(size=300) > 0.5, "sick", "well")
+    data = understand(pd.DataFrame(X, columns=["u", "v"]).assign(target=labels))
+    few = [m for m in METHODS if m.key in ("majority", "svm-l2", "truncated", "logistic")]
+    found = compare(data, Settings(budget=30), methods=few)
+    assert found.issues is not None
+    chosen, y = found.recommended, found.y_test
+    html = report_page(found, "t.csv", "psilearn", seconds=5)
+    words = re.sub(r"\s+", " ", " ".join(Page(html).words))
+    sick, well = y == "sick", y == "well"
+    sensitivity, specificity = (~chosen.wrong[sick]).mean(), (~chosen.wrong[well]).mean()
+    assert f"rarer class: sensitivity {100 * sensitivity:.1f}%" in words
+    assert f"specificity {100 * specificity:.1f}%" in words
+    assert f"area under the ROC curve {roc_auc_score(sick, -chosen.scores):.3f}" in words
+    for label, answer in ((a, b) for a in ("sick", "well") for b in ("sick", "well")):
+        count = int(np.sum((y == label) & (chosen.predicted == answer)))
+        assert f"{count}<br>" in html.split("<span>Confusion matrix")[1]
+    assert "Can the labels be trusted?" in words
+    assert len(html.encode()) < MOST_BYTES
+
+
+def test_a_large_table_makes_no_large_page(monkeypatch):
+    monkeypatch.setattr("psilearn.app.report.page.MOST_BYTES", 60_000)
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(120, 150)), columns=[f"feature {'x' * 50} {i}" for i in range(150)])
+    data = understand(frame.assign(target=np.where(frame.iloc[:, 0] > 0, "a", "b")))
+    found = compare(data, Settings(budget=20, methods=("svm-l1",)))
+    html = report_page(found, "t.csv", "psilearn", seconds=5)
+    assert "Left out: with this table" in html
+    assert "Suspects" in html or "refused" in html
+    assert len(html.encode()) < 90_000
+
+
 def test_data_survives_embedding():
     value = {"a": HOSTILE, "line": "\u2028"}
     script = data_script("name", value)
@@ -117,11 +164,25 @@ def test_data_survives_embedding():
 def test_embedded_numbers(html, comparison):
     page = Page(html)
     paths = json.loads(page.data["paths-data"])
-    assert [p["title"] for p in paths] == ["SVM, l1", "SVM, l2", "Truncated hinge"]
+    assert [p["title"] for p in paths] == ["SVM, l1", "SVM, l2", "Truncated hinge", "Reject option, l1"]
     assert all(len(line["values"]) == len(p["Cs"]) for p in paths for line in p["lines"])
+    for path, key in zip(paths, ("svm-l1", "svm-l2", "truncated", "reject")):
+        # Where the slider begins, the picture shows the model of the table, and the features that it uses.
+        outcome, at = comparison.outcome(key), path["Cs"].index(path["chosen"])
+        assert path["chosen"] == outcome.model.C
+        assert path["nonzero"][at] == n_nonzero(outcome.model)
+        assert len(path["lines"]) == min(8, n_nonzero(outcome.model))
+        largest = np.sort(np.abs(outcome.model.coef_[0]))[::-1][: len(path["lines"])]
+        assert [abs(line["values"][at]) for line in path["lines"]] == pytest.approx(largest, rel=1e-4)
     risk = json.loads(page.data["risk-data"])
     assert [r["d"] for r in risk] == sorted(r["d"] for r in risk)
     assert all(r["risk"][-1] == pytest.approx(r["error"]) for r in risk if r["answered"] == 1.0)
+    (own,) = (r for r in risk if r["own"])
+    reject = comparison.outcome("reject")
+    silent = reject.model.abstains(comparison.splits[0].X_test)
+    assert own["d"] == comparison.settings.d
+    assert own["answered"] == pytest.approx(1 - silent.mean())
+    assert f"it answers {100 * own['answered']:.1f}% of the test rows" in " ".join(page.words)
     plane = json.loads(page.data["plane-data"])
     assert len(plane["points"]) == len(comparison.splits[0].train)
 

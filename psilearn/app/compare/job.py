@@ -20,6 +20,7 @@ from ..encoding import TableEncoder
 from ..tables import Understanding
 from .abstain import abstentions
 from .costs import Plan, plan
+from .labels import audit_seconds, audited, is_audited
 from .methods import METHODS, Context, Method
 from .refusals import given_up
 from .splits import folds, holdout
@@ -146,7 +147,7 @@ class Outcome:
 
 @dataclass
 class Comparison:
-    """All outcomes, the methods that were not run and why, and the splits they share."""
+    """All outcomes, the methods that were not run and why, the splits they share, and the audit of the labels."""
 
     data: Understanding
     settings: Settings
@@ -154,6 +155,7 @@ class Comparison:
     outcomes: list[Outcome]
     not_run: list[tuple[Method, str]]
     seconds: float
+    issues: pd.DataFrame | None = None
 
     @property
     def best(self) -> Outcome:
@@ -228,30 +230,34 @@ def compare(
     start = time.perf_counter()
     progress("splitting and encoding", 0.0)
     splits = make_splits(data, settings)
+    issues = audited(data, splits[0], settings, progress)
     outcomes: list[Outcome] = []
     not_run: list[tuple[Method, str]] = []
     plans = _plans(wanted, splits, settings)
     # Cheap methods first: one that overruns its share must not starve them.
     wanted.sort(key=lambda m: plans[m.key].seconds)
     for at, method in enumerate(wanted):
-        if time.perf_counter() - start > settings.budget:
+        left = settings.budget - (time.perf_counter() - start)
+        if left <= 0:
             not_run.append((method, "no time was left."))
             continue
         progress(method.label, at / len(wanted))
-        outcome = run_method(method, splits, settings, plans[method.key])
+        outcome = run_method(method, splits, settings, plans[method.key], left)
         if isinstance(outcome, Outcome):
             outcomes.append(outcome)
         else:
             not_run.append((method, outcome))
     progress("done", 1.0)
     outcomes.sort(key=lambda o: methods.index(o.method))
-    return Comparison(data, settings, splits, outcomes, not_run, time.perf_counter() - start)
+    return Comparison(data, settings, splits, outcomes, not_run, time.perf_counter() - start, issues)
 
 
 def _plans(methods: Sequence[Method], splits: Sequence[Split], settings: Settings) -> dict[str, Plan]:
     rows, features = splits[0].X_train.shape
     classes = np.unique(splits[0].y_train).size
-    found = plan([m.cost for m in methods], rows, features, classes, settings.budget / len(splits))
+    total = len(splits[0].train) + len(splits[0].test)
+    seconds = settings.budget - (audit_seconds(total) if is_audited(total, settings) else 0.0)
+    found = plan([m.cost for m in methods], rows, features, classes, seconds / len(splits))
     return {m.key: p for m, p in zip(methods, found)}
 
 
@@ -287,7 +293,7 @@ def flip_labels(y: NDArray, share: float, seed: int) -> tuple[NDArray, NDArray[n
     return classes[codes], rows
 
 
-def run_method(method: Method, splits: list[Split], settings: Settings, planned: Plan) -> Outcome | str:
+def run_method(method: Method, splits: list[Split], settings: Settings, planned: Plan, left: float) -> Outcome | str:
     """Tune, fit and test one method on all splits, or say why it could not be done."""
     parts: list[Outcome] = []
     start = time.perf_counter()
@@ -298,7 +304,7 @@ def run_method(method: Method, splits: list[Split], settings: Settings, planned:
         warnings.filterwarnings("ignore", message=".*constant")
         for split in splits:
             try:
-                parts.append(_run_split(method, split, settings, planned))
+                parts.append(_run_split(method, split, settings, planned, left / len(splits)))
             except (ValueError, ProgramError, MemoryError) as error:
                 return str(error)
     first = parts[0]
@@ -311,10 +317,10 @@ def run_method(method: Method, splits: list[Split], settings: Settings, planned:
     return first
 
 
-def _run_split(method: Method, split: Split, settings: Settings, planned: Plan) -> Outcome:
+def _run_split(method: Method, split: Split, settings: Settings, planned: Plan, left: float) -> Outcome:
     rows, notes = thin(split.y_train, planned.fit_rows, settings.seed)
     X, y = _safe_indexing(split.training(method), rows), split.y_train[rows]
-    context = Context(None, settings.seed, np.unique(y).size, len(rows), split.X_train.shape[1], settings.d)
+    context = Context(left, settings.seed, np.unique(y).size, len(rows), split.X_train.shape[1], settings.d)
     groups = None if split.groups is None else split.groups[rows]
     model, tuning, more = tuned_fit(method, X, y, groups, context, planned, settings.tuning_folds)
     testing = split.testing(method)

@@ -10,6 +10,7 @@ import numpy as np
 from ...core.result import Certificate, Claim
 from ...evaluation.rates import Rate, difference, paired, rate
 from ...evaluation.selective import Guarantee, confidence_of, guaranteed_threshold
+from ..audit.story import answer, is_refused, worth_a_look
 from ..words import shown
 from .job import Comparison, Outcome
 
@@ -83,23 +84,48 @@ def flips_found(comparison: Comparison, outcome: Outcome) -> tuple[int, int, int
 # -- the story --------------------------------------------------------------------------------------------------------
 
 
-def story(comparison: Comparison) -> list[str]:
-    """Say what to do, in a few sentences: which model to use, and how much better than chance and boosting it is."""
+def story(comparison: Comparison) -> dict[str, str]:
+    """Say what to do, by question: labels, rows to look at, model, rivals, promise."""
     if not comparison.outcomes:
-        return ["No method finished within the budget."]
+        return {"Model": "No method finished within the budget."}
+    return labels_story(comparison) | _model_story(comparison)
+
+
+def labels_story(comparison: Comparison) -> dict[str, str]:
+    """Say whether the labels can be trusted and which rows to look at, as the audit found."""
+    issues = comparison.issues
+    if issues is None:
+        return {}
+    model, labels, *rows = answer(issues)
+    if is_refused(issues):
+        return {"Labels": f"{model} {labels}"}
+    suspects = worth_a_look(issues)
+    told = [" ".join(rows)]
+    if issues["flipped"].any() and len(suspects):
+        hits, flips = int(suspects["flipped"].sum()), int(issues["flipped"].sum())
+        told.append(f"{hits} of them are among the {flips} flipped ones.")
+    first = "id" if "id" in issues else "row"
+    if len(suspects):
+        told.append(f"Begin with {first} " + ", ".join(shown(v, 30) for v in suspects[first].head(5)) + ".")
+    return {"Labels": labels, "Rows": " ".join(told)}
+
+
+def _model_story(comparison: Comparison) -> dict[str, str]:
     if not any(comparison.is_useful(o) for o in comparison.outcomes):
-        return [_nothing_works(comparison)]
+        return {"Model": _nothing_works(comparison)}
     chosen = comparison.recommended
     if chosen is None or not comparison.is_useful(chosen):
         best = comparison.best
         words = f"Smallest test error: {best.method.label}, {rate(best.wrong)}; {_chance(comparison)}."
         if chosen is not None:
             words += f" {chosen.method.label}, best in the tuning, is not clearly better than that."
-        return [words]
-    parts = [_recommendation(comparison, chosen), *_rivals(comparison, chosen)]
+        return {"Model": words}
+    parts = {"Model": _recommendation(comparison, chosen)}
+    if rivals := _rivals(comparison, chosen):
+        parts["Rivals"] = " ".join(rivals)
     if promised := promise(comparison, chosen):
-        parts.append(promised[0])
-    return [*parts, *_found_flips(comparison)]
+        parts["Promise"] = promised[0]
+    return parts
 
 
 def _chance(comparison: Comparison) -> str:
@@ -141,15 +167,6 @@ def _versus(rival: Outcome, chosen: Outcome) -> str:
     word = "more" if gain.value > 0 else "less"
     low, high = sorted((abs(gain.low), abs(gain.high)))
     return f"{name}, {100 * abs(gain.value):.1f} points {word} (95% interval {100 * low:.1f} to {100 * high:.1f})"
-
-
-def _found_flips(comparison: Comparison) -> list[str]:
-    robust = [o for o in comparison.outcomes if o.method.is_robust]
-    found = [(counts, o) for o in robust if (counts := flips_found(comparison, o)) is not None]
-    if not found:
-        return []
-    (hits, refused, flips), outcome = max(found, key=lambda f: f[0][0] / max(f[0][1], f[0][2]))
-    return [f"{outcome.method.label} refused {refused} labels, {hits} of them among the {flips} flipped ones."]
 
 
 def promise(comparison: Comparison, chosen: Outcome) -> tuple[str, Guarantee] | None:

@@ -71,7 +71,8 @@ def tuned_fit(
     n_folds : int
         Folds of the tuning.
     """
-    context = replace(context, limit=max(LEAST_SECONDS, SLACK * plan.seconds))
+    limit = SLACK * plan.seconds if context.limit is None else min(SLACK * plan.seconds, context.limit)
+    context = replace(context, limit=max(LEAST_SECONDS, limit))
     model = method.build(context)
     grid = method.grid_for(context)
     if not grid or np.unique(y, return_counts=True)[1].min() < 2:

@@ -81,7 +81,6 @@ function legend(host, names) {
   const pick = root.querySelector("select"), slider = root.querySelector("input"), shown = root.querySelector("output");
   const chart = root.querySelector(".chart"), says = root.querySelector(".says"), key = root.querySelector(".legend");
   all.forEach((p, i) => { const o = document.createElement("option"); o.value = i; o.textContent = p.title; pick.append(o); });
-  slider.max = all[0].Cs.length - 1;
   function draw() {
     const path = all[Number(pick.value)], at = Number(slider.value), C = path.Cs[at];
     const frame = Charts.lines(chart, { series: path.lines.map((l, i) => ({ x: path.Cs, y: l.values, cls: `s${i}` })), logX: true,
@@ -90,12 +89,14 @@ function legend(host, names) {
     legend(key, path.lines.map((l, i) => [`${l.name}: ${Charts.short(l.values[at])}`, `s${i}`]));
     shown.textContent = Charts.short(C);
     slider.setAttribute("aria-valuetext", `C = ${Charts.short(C)}`);
-    says.textContent = `At C = ${Charts.short(C)} the model uses ${path.nonzero[at]} features.` +
-      (path.chosen ? ` Tuning chose C = ${Charts.short(path.chosen)}.` : "");
+    says.textContent = `At C = ${Charts.short(C)} the model uses ${path.nonzero[at]} features` +
+      (path.nonzero[at] > path.lines.length ? "; drawn are the largest of the model in the table." : ".") +
+      (C === path.chosen ? " This is the model in the table." : ` Tuning chose C = ${Charts.short(path.chosen)}.`);
   }
   function choose() {
     const path = all[Number(pick.value)];
-    if (path.chosen) slider.value = path.Cs.reduce((b, c, i) => (Math.abs(Math.log(c / path.chosen)) < Math.abs(Math.log(path.Cs[b] / path.chosen)) ? i : b), 0);
+    slider.max = path.Cs.length - 1;
+    slider.value = path.Cs.indexOf(path.chosen);
     draw();
   }
   pick.addEventListener("change", choose);
@@ -109,7 +110,7 @@ function legend(host, names) {
   if (!root || !all || !all.length) return;
   const slider = root.querySelector("input"), shown = root.querySelector("output"), chart = root.querySelector(".chart"), says = root.querySelector(".says");
   slider.max = all.length - 1;
-  slider.value = Math.max(0, all.findIndex((r) => r.d === 0.2));
+  slider.value = Math.max(0, all.findIndex((r) => r.own));
   const high = Math.max(0.01, ...all.flatMap((r) => r.risk.slice(Math.floor(r.risk.length / 4)))) * 1.15;
   function draw() {
     const here = all[Number(slider.value)];
@@ -118,7 +119,7 @@ function legend(host, names) {
     Charts.node("circle", { cx: frame.x(here.answered), cy: frame.y(Math.min(here.error, high)), r: 6, class: "s1", fill: "var(--svm)" }, frame.svg);
     shown.textContent = String(here.d);
     slider.setAttribute("aria-valuetext", `d = ${here.d}`);
-    says.textContent = `If "I don't know" costs ${here.d} of a mistake, the classifier answers ${(100 * here.answered).toFixed(1)}% of the test rows, ` +
+    says.textContent = `If "I don't know" costs ${here.d} of a mistake, ${here.name}${here.own ? " (the model in the table)" : ""} answers ${(100 * here.answered).toFixed(1)}% of the test rows, ` +
       `${(100 * here.error).toFixed(1)}% of the answers are wrong, and a row costs ${here.cost.toFixed(3)} on average.`;
   }
   slider.addEventListener("input", draw);

@@ -9,13 +9,14 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from ... import RejectClassifier, SVMClassifier, TruncatedHingeClassifier
 from ...estimators.path import regularization_path
+from ...evaluation.selective import confidence_of
 from ..compare.abstain import answers, sureness
-from ..compare.job import Comparison
-from ..compare.methods import TRUNCATION
+from ..compare.job import Comparison, Outcome
+from ..compare.summary import used_features
 from ..compare.tuning import thin
 from ..explore.page import as_plane
 from ..words import shown
@@ -25,6 +26,10 @@ PICTURE_ROWS = 2000
 PATH_CS = tuple(float(c) for c in np.logspace(-3, 1, 17))
 DS = (0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45)
 MAX_LINES = 8
+#: Linear methods whose coefficients are drawn, if they are in the table.
+PATH_KEYS = ("svm-l1", "svm-l2", "truncated", "truncated-adaptive", "reject")
+#: Points of a curve of bounds.
+MAX_STEPS = 300
 #: Features beyond which the paths would take longer than the comparison itself.
 MAX_PATH_FEATURES = 400
 
@@ -37,72 +42,72 @@ def plane(comparison: Comparison) -> dict[str, Any] | None:
 
 
 def paths(comparison: Comparison, seconds: float) -> list[dict[str, Any]]:
-    """Return coefficients along C of a dense, a sparse and a robust classifier, as far as time allows."""
+    """Return coefficients along C of the linear fits in the table, each with the very fit of the table among them."""
     split = comparison.splits[0]
     if split.X_train.shape[1] > MAX_PATH_FEATURES:
         return []
-    rows = thin(split.y_train, PICTURE_ROWS, comparison.settings.seed)[0]
-    X, y = split.X_train[rows], split.y_train[rows]
     names = [shown(n, 40) for n in split.encoder.get_feature_names_out()]
-    out = []
-    deadline = time.perf_counter() + seconds
-    for key, title, machine in (
-        ("svm-l1", "SVM, l1", SVMClassifier(penalty="l1")),
-        ("svm-l2", "SVM, l2", SVMClassifier()),
-        ("truncated", "Truncated hinge", TruncatedHingeClassifier(s=TRUNCATION, solver="dca")),
-    ):
+    drawn = [o for key in PATH_KEYS if (o := comparison.outcome(key)) is not None and "C" in o.tuning.best]
+    deadline, out = time.perf_counter() + seconds, []
+    for outcome in drawn:
         left = deadline - time.perf_counter()
         if left <= 0:
             break
-        machine.set_params(time_limit=left / len(PATH_CS), tol=1e-3)
-        path = _quiet(regularization_path, machine, X, y, PATH_CS)
-        size = np.abs(path.coefs).max(axis=1)
-        chosen = np.argsort(-size.max(axis=0), kind="stable")[:MAX_LINES]
-        chosen = chosen[size.max(axis=0)[chosen] > 0]
-        sign = path.coefs[:, 0, :] if path.coefs.shape[1] == 1 else size
-        outcome = comparison.outcome(key)
-        out.append(
-            {
-                "title": title,
-                "Cs": list(PATH_CS),
-                "lines": [{"name": names[j], "values": _numbers(sign[:, j])} for j in chosen],
-                "nonzero": [int(v) for v in np.sum(size > 1e-9 * max(size.max(), 1e-300), axis=1)],
-                "chosen": None if outcome is None else outcome.tuning.best.get("C"),
-                "signed": path.coefs.shape[1] == 1,
-            }
-        )
+        out.append(_path(comparison, outcome, names, left))
     return out
+
+
+def _path(comparison: Comparison, outcome: Outcome, names: list[str], seconds: float) -> dict[str, Any]:
+    split, chosen = comparison.splits[0], float(outcome.tuning.best["C"])
+    rows = thin(split.y_train, PICTURE_ROWS, comparison.settings.seed)[0]
+    Cs = np.unique(np.r_[PATH_CS, chosen])
+    # C weighs a sum over rows: with fewer rows it must be larger to mean the same.
+    worker = clone(outcome.model).set_params(time_limit=seconds / Cs.size, tol=1e-3)
+    found = _quiet(
+        regularization_path, worker, split.X_train[rows], split.y_train[rows], Cs * outcome.n_train / len(rows)
+    )
+    coefs, at = found.coefs.copy(), int(np.flatnonzero(Cs == chosen)[0])
+    coefs[at] = np.atleast_2d(outcome.model.coef_)
+    size = np.abs(coefs).max(axis=1)
+    # The features that the fit of the table uses, the largest first.
+    lines = np.argsort(-size[at], kind="stable")[:MAX_LINES]
+    lines = lines[used_features(coefs[at])[lines]]
+    values = coefs[:, 0, :] if coefs.shape[1] == 1 else size
+    return {
+        "title": outcome.method.label,
+        "Cs": Cs.tolist(),
+        "lines": [{"name": names[j], "values": _numbers(values[:, j])} for j in lines],
+        "nonzero": [int(used_features(c).sum()) for c in coefs],
+        "chosen": chosen,
+        "signed": coefs.shape[1] == 1,
+    }
 
 
 def risk_coverage(comparison: Comparison, seconds: float) -> list[dict[str, Any]]:
-    """Return, for every d, the error among the answered test rows against the share answered, and where d puts us."""
+    """Return, for every d, the error among the answered test rows against the share answered, and where d puts us.
+
+    The classifier is the reject option of the table: at its own d the fit is that one, at others the same with that d.
+    """
     split = comparison.splits[0]
+    table = comparison.outcome("reject") or comparison.outcome("reject-rbf")
+    if table is None:
+        return []
     rows = thin(split.y_train, PICTURE_ROWS, comparison.settings.seed)[0]
-    X, y = split.X_train[rows], split.y_train[rows]
-    tuned = comparison.outcome("svm-l2")
-    C = 0.1 if tuned is None else float(tuned.tuning.best.get("C", 0.1))
+    X, y, C = split.X_train[rows], split.y_train[rows], table.model.C * table.n_train / len(rows)
     deadline = time.perf_counter() + seconds
-    out = []
-    for d in DS:
+    out: list[dict[str, Any]] = []
+    own = comparison.settings.d
+    for d in sorted({*DS, own}, key=lambda d: (d != own, d)):
         left = deadline - time.perf_counter()
-        if left <= 0:
+        if left <= 0 and out:
             break
-        model = _quiet(RejectClassifier(d=d, C=C, penalty="l2", time_limit=left).fit, X, y)
-        scores = model.decision_function(split.X_test)
-        confidence = np.abs(scores) if scores.ndim == 1 else np.diff(np.sort(scores, axis=1)[:, -2:], axis=1)[:, 0]
+        model = table.model if d == own else _quiet(clone(table.model).set_params(d=d, C=C, time_limit=left).fit, X, y)
+        confidence = confidence_of(model.decision_function(split.X_test))
         wrong = model.predict(split.X_test) != split.y_test
-        answered = ~model.abstains(split.X_test)
-        out.append(
-            {
-                "d": d,
-                **_risk_line(confidence, wrong),
-                "answered": float(answered.mean()),
-                "error": float(wrong[answered].mean()) if answered.any() else 0.0,
-                "cost": float(np.where(answered, wrong, d).mean()),
-                "C": C,
-            }
-        )
-    return out
+        choice = answers(wrong, model.abstains(split.X_test), d)
+        line = {"d": d, "own": d == own, "answered": choice.coverage, "error": choice.error, "cost": choice.cost}
+        out.append(line | _risk_line(confidence, wrong) | {"name": table.method.label})
+    return sorted(out, key=lambda line: line["d"])
 
 
 def answers_of_all(comparison: Comparison) -> list[dict[str, Any]]:
@@ -133,6 +138,8 @@ def bounds(comparison: Comparison) -> list[dict[str, Any]]:
     out = []
     for outcome in comparison.outcomes:
         history = [s for s in getattr(outcome.model, "history_", []) if math.isfinite(s[1])]
+        if len(history) > MAX_STEPS:
+            history = [history[i] for i in np.linspace(0, len(history) - 1, MAX_STEPS).astype(int)]
         if len(history) < 2 or not any(math.isfinite(s[2]) for s in history):
             continue
         seconds, objective, bound = (np.array(column, dtype=float) for column in zip(*(s[:3] for s in history)))

@@ -19,8 +19,14 @@ from ..compare.summary import flips_found, n_nonzero, n_support, standing, story
 from ..compare.tuning import Tuning, in_words
 from ..pages import data_script, table, text
 
-SUSPECT_ROWS = 40
-SUSPECT_COLUMNS = 6
+#: The questions a report answers first.
+QUESTIONS = {
+    "Labels": "Can the labels be trusted?",
+    "Rows": "Which rows to look at?",
+    "Model": "Which model to use?",
+    "Rivals": "How does it compare?",
+    "Promise": "What can be promised?",
+}
 
 _CLAIMS = {
     Claim.CONVEX: "The problem is convex and the gap is recomputed by us from dual multipliers: no solution of this "
@@ -41,12 +47,16 @@ def section(name: str, title: str, body: str) -> str:
 
 
 def header(comparison: Comparison, source: str, sections: Sequence[tuple[str, str]]) -> str:
-    """Return title, verdict and the list of sections."""
+    """Return title, the answers in words, and the list of sections."""
     links = "".join(f'<li><a href="#{name}-section">{title}</a></li>' for name, title in sections)
+    answers = "".join(
+        f"<dt>{text(QUESTIONS.get(topic, topic))}</dt><dd>{text(words, 900)}</dd>"
+        for topic, words in story(comparison).items()
+    )
     return (
         '<a class="skip" href="#main">Skip to the results</a><header>'
         f"<h1>Can the labels of {text(source)} be trusted?</h1>"
-        f'<p class="verdict">{text(" ".join(story(comparison)), 600)}</p>'
+        f'<dl class="verdict">{answers}</dl>'
         f'<nav aria-label="Sections"><ul>{links}</ul></nav></header>'
     )
 
@@ -196,71 +206,6 @@ def _answers_picture(everyone: list[dict[str, Any]]) -> str:
         '<div id="answers"><div class="chart"></div><p class="legend"></p></div>'
         + data_script("answers-data", everyone)
     )
-
-
-def suspects_section(comparison: Comparison) -> str:
-    """Return the training rows the robust fits refused to believe."""
-    split = comparison.splits[0]
-    robust = [o for o in comparison.outcomes if o.suspects is not None and len(o.suspects)]
-    if not robust:
-        return "<p>No robust fit refused a training row.</p>"
-    votes = np.zeros(len(split.train), dtype=int)
-    margin = np.zeros(len(split.train))
-    suggested: dict[int, str] = {}
-    flipped = set(split.flipped.tolist())
-    for o in robust:
-        refused = np.asarray(o.suspects)
-        votes[refused] += 1
-        scores = o.model.decision_function(split.X_train[refused])
-        size = np.abs(scores) if scores.ndim == 1 else np.diff(np.sort(scores, axis=1)[:, -2:], axis=1)[:, 0]
-        margin[refused] += size
-        for row, label in zip(refused.tolist(), o.model.predict(split.X_train[refused])):
-            suggested.setdefault(row, str(label))
-    order = sorted(np.flatnonzero(votes).tolist(), key=lambda i: (-votes[i], -margin[i]))
-    columns = _telling_columns(comparison, robust[0])
-    rows = [
-        [
-            str(comparison.data.rows[split.train[i]]), text(split.y_train[i], 30), text(suggested[i], 30),
-            f"{votes[i]} of {len(robust)}", *(["yes" if i in flipped else ""] if flipped else []),
-            *(_cell(comparison.data.frame[c].iloc[split.train[i]]) for c in columns),
-        ]
-        for i in order[:SUSPECT_ROWS]
-    ]  # fmt: skip
-    head = [
-        "row",
-        "label",
-        "suggested",
-        "refused by",
-        *(["flipped"] if flipped else []),
-        *(text(c, 24) for c in columns),
-    ]
-    more = f"<p class='note'>The first {SUSPECT_ROWS} of {len(order)}.</p>" if len(order) > SUSPECT_ROWS else ""
-    return (
-        f"<p>{len(order)} of {len(split.train)} training rows lie so far on the wrong side that a robust fit stopped "
-        "believing their label. Look at these first. Shown are the columns that weigh most.</p>"
-        + table(head, rows, "Suspects; rows are counted from 1 without the header", (0,))
-        + more
-    )
-
-
-def _telling_columns(comparison: Comparison, outcome: Outcome) -> list[str]:
-    """Return the columns with the largest coefficients."""
-    encoder = comparison.splits[0].encoder
-    coef = np.abs(np.atleast_2d(outcome.model.coef_)).max(axis=0)
-    names = [str(n) for n in encoder.get_feature_names_out()]
-    weight: dict[str, float] = {}
-    for name, size in zip(names, coef):
-        column = name if name in encoder.number_columns_ else next(
-            (c for c in encoder.category_columns_ if name.startswith(f"{c}=")), name
-        )  # fmt: skip
-        weight[column] = max(weight.get(column, 0.0), float(size))
-    return sorted(weight, key=lambda c: -weight[c])[:SUSPECT_COLUMNS]
-
-
-def _cell(value: Any) -> str:
-    if isinstance(value, float):
-        return "" if math.isnan(value) else f"{value:.4g}"
-    return text(value, 40)
 
 
 def rules_section(outcomes: Sequence[Outcome]) -> str:

@@ -1,0 +1,54 @@
+"""The label audit of the table that is compared, so that the comparison and the audit tell one story."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..audit import find_label_issues
+from ..encoding import TableEncoder
+from ..tables import Understanding
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from .job import Settings, Split
+
+#: Seconds an audit takes for each row, up to as many rows; beyond, its fits see a part of the rows.
+SECONDS_PER_ROW, MOST_ROWS = 0.0035, 4000
+#: Part of the budget that the audit may take; what would take longer is left to ``psilearn audit``.
+SHARE = 0.4
+
+
+def audit_seconds(rows: int) -> float:
+    """Return about how long an audit takes."""
+    return SECONDS_PER_ROW * min(rows, MOST_ROWS)
+
+
+def is_audited(rows: int, settings: Settings) -> bool:
+    """Whether a comparison audits the labels too: with all methods, and if there is time for it."""
+    return not settings.methods and rows <= 20 * MOST_ROWS and audit_seconds(rows) <= SHARE * settings.budget
+
+
+def audited(
+    data: Understanding, split: Split, settings: Settings, progress: Callable[[str, float], None]
+) -> pd.DataFrame | None:
+    """Return all rows, the most suspicious first, with ``row`` and ``id``; the labels are those that methods saw."""
+    y = data.labels.to_numpy(dtype=str).copy()
+    if not is_audited(len(y), settings):
+        return None
+    y[split.train] = split.y_train
+    X = TableEncoder(numbers=data.numbers).fit_transform(data.frame)
+    try:
+        issues = find_label_issues(
+            X, y, groups=data.groups, random_state=settings.seed, progress=lambda _, done: progress("label audit", done)
+        )
+    except ValueError:  # a class too small to be held out: the methods are compared all the same
+        return None
+    issues.insert(0, "row", data.rows[issues["index"]])
+    if data.ids is not None:
+        issues.insert(1, "id", data.ids.iloc[issues["index"]].to_numpy())
+    issues["flipped"] = np.isin(issues["index"], split.train[split.flipped])
+    return issues
