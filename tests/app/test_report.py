@@ -138,7 +138,7 @@ def test_quality_of_the_model_is_what_the_test_rows_say():
     for label, answer in ((a, b) for a in ("sick", "well") for b in ("sick", "well")):
         count = int(np.sum((y == label) & (chosen.predicted == answer)))
         assert f"{count}<br>" in html.split("<span>Confusion matrix")[1]
-    assert "Can the labels be trusted?" in words
+    assert "Which rows to look at?" in words
     assert len(html.encode()) < MOST_BYTES
 
 

@@ -32,7 +32,7 @@ def compare(
     drop: Drop = None,
     group: Group = None,
     identifier: Identifier = None,
-    budget: Annotated[float, typer.Option(min=1, help="Seconds for everything but compiling on first use.")] = 60.0,
+    budget: Annotated[float, typer.Option(min=1, help="Seconds for everything but compiling on first use.")] = 120.0,
     seed: Seed = 0,
     out: Annotated[Path | None, typer.Option(help="Write a report here: one HTML file that opens offline.")] = None,
     flip: Annotated[

@@ -21,7 +21,7 @@ from ..pages import data_script, table, text
 
 #: The questions a report answers first.
 QUESTIONS = {
-    "Labels": "Can the labels be trusted?",
+    "Labels": "The labels",
     "Rows": "Which rows to look at?",
     "Model": "Which model to use?",
     "Rivals": "How does it compare?",

@@ -54,15 +54,16 @@ def suspects_section(comparison: Comparison) -> str:
 def _by_audit(comparison: Comparison) -> tuple[str, str, list[Suspect]]:
     issues = comparison.issues
     assert issues is not None
-    intro = "".join(f"<p>{text(sentence, 600)}</p>" for sentence in answer(issues))
+    told = answer(issues)
     rows = worth_a_look(issues)
     if is_refused(issues) or rows.empty:
-        return intro, "", []
+        return "".join(f"<p>{text(sentence, 600)}</p>" for sentence in told), "", []
+    intro = f"<p>{text(told[0], 600)} Labels that it contradicts most come first.</p>"
     if (refusing := _refusals(comparison)[1]) and len(rows):
         intro += f'<p class="note">Refused by: how many of {refusing} robust fits gave a training label up.</p>'
     return (
         intro,
-        "wrong with probability",
+        "wrong with",
         [
             Suspect(int(at), str(given), str(suggested), f"{100 * score:.0f}%")
             for at, given, suggested, score in zip(rows["index"], rows["given"], rows["suggested"], rows["score"])
