@@ -146,8 +146,6 @@ def _majority(context: Context) -> Any:
 
 #: Rules are learnt from every row up to 100,000; a time limit returns the rules found by then.
 RULES = Cost(1.2e-7, power=2.0, whole=100_000)
-#: A small nu gives many rules and fits easy data well; wrong labels need a larger one.
-RULE_GRID = {"max_order": (1, 2), "nu": (0.1, 0.2, 0.4, 0.7)}
 
 METHODS: tuple[Method, ...] = (
     Method("majority", "Majority class", "Always the commonest class: what one gets without looking at the features.",
@@ -177,7 +175,7 @@ METHODS: tuple[Method, ...] = (
     Method("reject-rbf", "Reject option, rbf", "May answer \"I don't know\", and is not linear.", _reject(**RBF),
            cost=Cost(2e-7, kernel=True, fits=24)),
     Method("lp-boost", "LP-Boost", "A weighted vote of simple rules with the largest soft margin.", _lp_boost,
-           grid=RULE_GRID, on_table=True, cost=replace(RULES, fits=24)),
+           grid={}, on_table=True, cost=replace(RULES, fits=9)),
     Method("l0-boost", "L0-RBoost", "A short list of rules: every further rule has to pay for itself.", _l0_boost,
            grid={}, on_table=True, cost=RULES),
     Method("logistic", "Logistic regression", "Outside baseline (scikit-learn).", _logistic,

@@ -15,7 +15,7 @@ from ...core.result import Certificate, Claim
 from ...evaluation.rates import paired
 from ..compare.abstain import answers
 from ..compare.job import Comparison, Outcome
-from ..compare.summary import flips_found, n_nonzero, n_support, standing, story
+from ..compare.summary import flips_found, n_nonzero, n_support, standing, story, tuned
 from ..compare.tuning import Tuning, in_words
 from ..pages import data_script, table, text
 
@@ -111,7 +111,7 @@ def methods_section(comparison: Comparison) -> str:
     )
     return (
         flips
-        + table(head, rows, caption, (1, 4, 5, 6, 8), (3, 7, 9))
+        + table(head, rows, caption, (1, 4, 5, 6, 8), (3, 9))
         + "".join(f'<p class="note">{n}</p>' for n in notes)
         + caution
         + f"<details><summary>What the methods are</summary><dl>{says}</dl></details>"
@@ -132,11 +132,10 @@ def _method_row(comparison: Comparison, o: Outcome, svm: Outcome | None, best: f
     if svm is not None and svm is not o:
         gained, lost, p = paired(o.wrong, svm.wrong)
         versus = f"+{gained} −{lost}, p = {p:.1g}"
-    tuned = text(str(o.tuning))
     mark = ' class="best"' if o.error == best else ""
     return [
         f"<span{mark}>{text(o.method.label)}</span>", f"<span{mark}>{100 * o.error:.1f}%</span>", dot, versus,
-        _count(n_nonzero(o.model)), _count(n_support(o.model)), suspects, tuned, f"{o.seconds:.1f}",
+        _count(n_nonzero(o.model)), _count(n_support(o.model)), suspects, text(tuned(o)), f"{o.seconds:.1f}",
         text(standing(comparison, o)),
     ]  # fmt: skip
 
@@ -149,9 +148,9 @@ def plane_section(data: dict[str, Any], explorer: str, is_projected: bool) -> st
     """Return the explorer on this table's own rows."""
     how = (
         "The table has more than two features, so this picture shows its first two principal components, and the two "
-        "machines are fitted anew in that plane: it explains how they differ, not where the full models draw the line."
+        "classifiers are fitted anew in that plane: it explains how they differ, not where the full models draw the line."
         if is_projected
-        else "The picture shows the two features, standardised; the machines are fitted in the browser."
+        else "The picture shows the two features, standardised; the classifiers are fitted in the browser."
     )
     count = len(data["points"])
     note = f'<p class="note">{count} training rows. Drag one and see which boundary follows.</p>'
@@ -162,7 +161,7 @@ def paths_section(data: list[dict[str, Any]]) -> str:
     """Return coefficients along C with a slider."""
     return (
         "<p>A small C trusts no single row and keeps the model simple; a large C follows the rows closely.</p>"
-        '<div id="paths"><div class="controls"><label>Machine <select></select></label>'
+        '<div id="paths"><div class="controls"><label>Model <select></select></label>'
         '<label>C <input type="range" min="0" max="1" step="1" value="0"><output></output></label></div>'
         '<div class="chart"></div><p class="legend"></p><p class="says" aria-live="polite"></p></div>'
         + data_script("paths-data", data)
