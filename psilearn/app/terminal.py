@@ -16,7 +16,7 @@ from .audit.story import answer
 from .audit.table import TableAudit
 from .compare.abstain import answers
 from .compare.job import Comparison, Outcome
-from .compare.summary import flips_found, n_nonzero, n_support, standing, story, tuned
+from .compare.summary import flips_found, n_nonzero, n_support, standing, story
 from .tables import Understanding
 from .words import shown
 
@@ -176,7 +176,7 @@ def _cells(comparison: Comparison, outcome: Outcome, is_best: bool) -> list[Text
     )
     cells = [
         outcome.method.label, f"{100 * outcome.error:.1f}%", f"{100 * low:.1f}–{100 * high:.1f}%",
-        _number(n_nonzero(outcome.model)), _number(n_support(outcome.model)), suspects, tuned(outcome),
+        _number(n_nonzero(outcome.model)), _number(n_support(outcome.model)), suspects, str(outcome.tuning),
         f"{outcome.seconds:.1f}", standing(comparison, outcome),
     ]  # fmt: skip
     return [Text(cell, style="bold green" if is_best and at < 2 else "") for at, cell in enumerate(cells)]

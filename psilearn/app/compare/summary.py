@@ -53,15 +53,6 @@ def _gap(gap: float) -> str:
     return f"gap {100 * gap:.2g}%" if gap < 0.0995 else f"gap {100 * gap:.0f}%"
 
 
-def tuned(outcome: Outcome) -> str:
-    """Say which parameters were chosen for a method, or by itself."""
-    model = outcome.model
-    if outcome.tuning.best or not hasattr(model, "nu_"):
-        return str(outcome.tuning)
-    orders = np.unique(model.max_order_)
-    return f"nu = {float(np.median(model.nu_)):.2g}, order {'1 to ' if orders.size > 1 else ''}{int(orders.max())}"
-
-
 def n_nonzero(model: Any) -> int | None:
     """Return the number of features with a coefficient that is not zero, or of rules; None for other methods."""
     if hasattr(model, "rules_"):

@@ -15,7 +15,7 @@ from ...core.result import Certificate, Claim
 from ...evaluation.rates import paired
 from ..compare.abstain import answers
 from ..compare.job import Comparison, Outcome
-from ..compare.summary import flips_found, n_nonzero, n_support, standing, story, tuned
+from ..compare.summary import flips_found, n_nonzero, n_support, standing, story
 from ..compare.tuning import Tuning, in_words
 from ..pages import data_script, table, text
 
@@ -135,7 +135,7 @@ def _method_row(comparison: Comparison, o: Outcome, svm: Outcome | None, best: f
     mark = ' class="best"' if o.error == best else ""
     return [
         f"<span{mark}>{text(o.method.label)}</span>", f"<span{mark}>{100 * o.error:.1f}%</span>", dot, versus,
-        _count(n_nonzero(o.model)), _count(n_support(o.model)), suspects, text(tuned(o)), f"{o.seconds:.1f}",
+        _count(n_nonzero(o.model)), _count(n_support(o.model)), suspects, text(str(o.tuning)), f"{o.seconds:.1f}",
         text(standing(comparison, o)),
     ]  # fmt: skip
 
@@ -147,8 +147,8 @@ def _count(value: int | None) -> str:
 def plane_section(data: dict[str, Any], explorer: str, is_projected: bool) -> str:
     """Return the explorer on this table's own rows."""
     how = (
-        "The table has more than two features, so this picture shows its first two principal components, and the two "
-        "classifiers are fitted anew in that plane: it explains how they differ, not where the full models draw the line."
+        "The table has more than two features, so this picture shows its first two principal components, and both "
+        "classifiers are fitted anew in it: it explains how they differ, not where the full models draw the line."
         if is_projected
         else "The picture shows the two features, standardised; the classifiers are fitted in the browser."
     )
