@@ -111,8 +111,8 @@ class Outcome:
         Probability of the second class, where the method knows it.
     suspects : ndarray or None
         Training rows the first fit refused to believe.
-    seconds, notes : float, list of str
-        Time taken, what a reader should know.
+    n_train, seconds, notes : int, float, list of str
+        Rows trained on, time taken, what a reader should know.
     abstained : ndarray or None
         Test rows on which the method would not answer.
     """
@@ -124,6 +124,7 @@ class Outcome:
     wrong: NDArray[np.bool_]
     predicted: NDArray
     suspects: NDArray[np.intp] | None
+    n_train: int
     notes: list[str] = field(default_factory=list)
     scores: NDArray[np.float64] | None = None
     probabilities: NDArray[np.float64] | None = None
@@ -326,7 +327,7 @@ def _run_split(method: Method, split: Split, settings: Settings, planned: Plan, 
     testing = split.testing(method)
     predicted = model.predict(testing)
     wrong = predicted != split.y_test
-    outcome = Outcome(method, model, tuning, 0.0, wrong, predicted, None, notes + more)
+    outcome = Outcome(method, model, tuning, 0.0, wrong, predicted, None, len(rows), notes + more)
     if method.is_robust:
         outcome.suspects = rows[model.suspects_]
         outcome.notes += given_up(split.y_train, outcome.suspects)
