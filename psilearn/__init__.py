@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from .core.chunks.blocks import RowBlocks
 from .core.losses import HardMargin, Hinge, Psi, RejectHinge, TruncatedHinge, TruncatedReject
 from .core.penalties import Penalty
 from .core.problem import Problem
@@ -68,6 +69,7 @@ __all__ = [
     "RejectClassifier",
     "RejectHinge",
     "Result",
+    "RowBlocks",
     "SVMClassifier",
     "SlipperClassifier",
     "TruncatedHinge",

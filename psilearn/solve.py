@@ -98,6 +98,7 @@ SOLVERS: dict[str, Solver] = {
         ("inner",),
     ),
     "smo": Solver("convex.smo", "decomposition along cycles of the class graph; kernels"),
+    "passes": Solver("convex.passes.solver", "proximal points in a few passes; data in blocks (dask, memory-mapped)"),
     "dca": Solver("convex.dca", "d.c. algorithm; a critical point of any continuous loss", ("inner",)),
     "mip": Solver(
         "exact.two_class.solver",
@@ -255,6 +256,8 @@ def _carried_over(result: Result, old: Problem, new: Problem) -> Result:
     """Return a result as a start for another C: scaled multipliers stay feasible, their boxes are proportional to C."""
     if result.multipliers is None:
         return result
+    if old.space.kind == "chunked":
+        return replace(result, multipliers=None)
     return replace(result, multipliers=result.multipliers * (new.C / old.C))
 
 
@@ -321,6 +324,8 @@ def solve_convex(problem: Problem, options: Options, start: Result | None = None
 
 def choose_convex(problem: Problem) -> str:
     """Return the name of the convex solver for a problem."""
+    if problem.space.kind == "chunked":
+        return "passes"
     if problem.is_kernel:
         return "smo"
     if problem.penalty.l2 > 0 and not problem.penalty.has_l1:

@@ -58,6 +58,8 @@ CLASSES: dict[str, str] = {
     "Guarantee": "evaluation.selective",
     "Kernel": "core.spaces.gram",
     "LowRank": "core.spaces.low_rank",
+    "Implied": "core.chunks.problem",
+    "Smoothing": "core.chunks.sums",
     "Hinge": "core.losses",
     "Psi": "core.losses",
     "TruncatedHinge": "core.losses",

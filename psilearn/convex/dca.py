@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.capabilities import ANY_CLASSES, ANY_CONVEX, ANY_LINEAR, CONVEX_PENALTIES, TILT, Takes
+from ..core.chunks.problem import ChunkedProblem
 from ..core.problem import Problem
 from ..core.result import Certificate, Claim, Result, Status, critical_residual
 from ..core.solving import NOTHING_PROVED, Clock, Options, Solve, SolverSettings
@@ -37,7 +38,7 @@ FARTHEST = 4.0
 TAKES = Takes(
     "dca",
     losses=ANY_CONVEX | {"truncated", "truncated elsewhere than 0"},
-    spaces=ANY_LINEAR | {"kernel", "indefinite kernel"},
+    spaces=ANY_LINEAR | {"kernel", "indefinite kernel", "chunked"},
     classes=ANY_CLASSES,
     tilts=TILT,
     penalties=CONVEX_PENALTIES | {"no penalty", "scad"},
@@ -131,7 +132,7 @@ class _Point:
             best, least, factor = factor, value, 2.0 * factor
         if best == 1.0:
             return there
-        point = _Point(self.problem, self.W + best * dW, self.b + best * db)
+        point = point_of(self.problem, self.W + best * dW, self.b + best * db)
         return point if point.objective < there.objective else there
 
     def _norms(self, there: _Point) -> Callable[[float], float]:
@@ -147,12 +148,39 @@ class _Point:
         return (self.F - self.b).T if self.problem.is_kernel else self.W
 
 
+class _PointInBlocks(_Point):
+    """The same for data in blocks, whose scores nobody keeps."""
+
+    def __init__(self, problem: Problem, W: Array, b: Array) -> None:
+        self.problem, self.W, self.b = problem, W, b
+        self.objective = problem.value(W, b)
+
+    @cached_property
+    def majorant(self) -> Problem:
+        """The convex problem of the next step."""
+        return self.problem.majorant(self.W, self.b)
+
+    def beyond(self, there: _Point) -> _Point:
+        """Return the best of a few points on the ray from here through ``there``, all evaluated in one pass."""
+        assert isinstance(self.problem, ChunkedProblem)
+        factors = [2.0**i for i in range(1, int(math.log2(FARTHEST)) + 1)]
+        points = [(self.W + s * (there.W - self.W), self.b + s * (there.b - self.b)) for s in factors]
+        values = self.problem.values(points)
+        least = min(range(len(values)), key=lambda i: values[i])
+        return point_of(self.problem, *points[least]) if values[least] < there.objective else there
+
+
+def point_of(problem: Problem, W: Array, b: Array) -> _Point:
+    """Return what the algorithm needs of a point."""
+    return (_PointInBlocks if problem.space.kind == "chunked" else _Point)(problem, W, b)
+
+
 def _descend(problem: Problem, start: Result, options: Options, clock: Clock, inner: Solve) -> Result:
     """Take d.c. steps from ``start`` until the majorant cannot be lowered any more.
 
     While steps gain much, the majorant is minimised roughly and nothing is certified; the end is.
     """
-    here = _Point(problem, start.coef, start.intercept)
+    here = point_of(problem, start.coef, start.intercept)
     clock.note(here.objective, -math.inf)
     tol, inner_gaps, warm, steps = max(options.tol, LOOSE), [start.gap], start, 0
     limit = options.max_iter or MAX_STEPS
@@ -163,7 +191,7 @@ def _descend(problem: Problem, start: Result, options: Options, clock: Clock, in
         asked = replace(options, tol=tol, time_limit=clock.left, max_iter=None, certify=tol <= options.tol)
         warm = inner(here.majorant, asked, warm)
         inner_gaps.append(warm.gap)
-        there = _Point(problem, warm.coef, warm.intercept)
+        there = point_of(problem, warm.coef, warm.intercept)
         clock.note(min(here.objective, there.objective), -math.inf)
         gain, residual, same = here.objective - there.objective, here.residual(warm.lower_bound), False
         if residual < math.inf and gain >= 0 and not problem.penalty.scad:

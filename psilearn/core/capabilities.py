@@ -26,6 +26,7 @@ LOSS_TRAITS = {
 SPACE_TRAITS = {
     "dense": "linear functions (but a kernel's Gram matrix)",
     "CSR": "sparse linear data",
+    "chunked": "data in blocks (dask, memory-mapped files)",
     "kernel": "kernels (it needs a linear space)",
     "kernel without l2 alone": "kernels with another penalty than l2 (it has no meaning there)",
     "indefinite kernel": "kernel matrices that are not positive semidefinite (or too large to check)",

@@ -99,6 +99,10 @@ class Dual:
             total = difference_below(price, -total)
         return total
 
+    def accepts(self, R: NDArray[np.float64]) -> bool:
+        """Whether R are finite multipliers of the right shape."""
+        return R.shape == (self.n, self.n_functions) and bool(np.all(np.isfinite(R)))
+
     def dual_bound(self, R: NDArray[np.float64]) -> float:
         """Return a lower bound on the convex optimum (g in place of l) that any multipliers R prove, by weak duality.
 

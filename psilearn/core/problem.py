@@ -223,7 +223,13 @@ class Problem(Dual):
         margin the lowest index is taken, which keeps the tangent a subgradient. A folded penalty becomes a reweighted
         l1 norm. ``F`` are the scores if they are known.
         """
-        F = self.space.scores(W, b) if F is None else F
+        tilt, excess = self.linearised(self.space.scores(W, b) if F is None else F)
+        penalty, offset = self.penalty.majorant(W)
+        offset += self.offset - excess
+        return replace(self, loss=self.loss.convex_part, penalty=penalty, tilt=tilt, offset=offset)
+
+    def linearised(self, F: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
+        """Return the tilt (n, m) of :meth:`majorant` at the scores F, and what is taken off the offset."""
         u = self.margins_of_scores(F)
         capped = self.loss.is_capped(u)
         steepness = np.where(capped, self._steepness(u), 0.0)
@@ -231,9 +237,7 @@ class Problem(Dual):
         excess = np.zeros(self.n)
         if capped.any():
             excess = np.where(capped, self.loss.convex_value(u, self.y) - self.loss.cap_of(self.y), 0.0)
-        penalty, offset = self.penalty.majorant(W)
-        offset += self.offset - float(self.costs @ excess) - float(steepness @ u)
-        return replace(self, loss=self.loss.convex_part, penalty=penalty, tilt=tilt, offset=offset)
+        return tilt, float(self.costs @ excess) + float(steepness @ u)
 
     def subset(self, rows: NDArray[np.intp]) -> Problem:
         """Return the problem on some of the samples (same number of classes, same C)."""

@@ -256,7 +256,7 @@ def _is_psd(problem: Problem) -> bool:
 
 
 def _fits(R: NDArray[np.float64] | None, problem: Problem) -> TypeGuard[NDArray[np.float64]]:
-    return R is not None and R.shape == (problem.n, problem.n_functions) and bool(np.all(np.isfinite(R)))
+    return R is not None and problem.accepts(R)
 
 
 @dataclass

@@ -26,6 +26,7 @@ from ..rules.pricing.oracles import Column, Fitted, LearnerOracle, MatrixOracle,
 from ..rules.pricing.search import Monomial
 from ..rules.rules import GivenRule, Rule, condition_of
 from ..rules.text import constant_score, constant_text, many_class_text, two_class_text
+from .chunked import needs_memory
 from .encode import classes_of
 
 #: Scores closer to zero than this are ties and go to the larger class.
@@ -196,6 +197,7 @@ class RuleBooster(ClassifierMixin, BaseEstimator, ABC):
         return Verification(False, math.nan, -math.inf, math.inf, message)
 
     def _read(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> Training:
+        needs_memory(X, type(self).__name__)
         labels = np.asarray(column_or_1d(y, warn=True))
         table: Table = []
         names: list[str] = []

@@ -27,6 +27,7 @@ from ..core.spaces.gram import Kernel, scale_of
 from ..core.spaces.low_rank import automatic_rank
 from ..solve import SOLVERS, solve, takes
 from .certified import Certified
+from .chunked import fit_blocks, is_chunked, lazily
 from .encode import Sample, classes_of, encode
 from .progress import shown
 from .warmup import warm_up
@@ -203,6 +204,11 @@ class MarginEstimator(Certified, ClassifierMixin, BaseEstimator):
             The fitted classifier itself.
         """
         clock = Clock(self._fit_share * self._limit)
+        if is_chunked(X):
+            with shown(self.verbose):
+                fit_blocks(self, X, y, sample_weight, self._options(clock.left))
+            self._warn_unless_done()
+            return self
         with shown(self.verbose):
             problem, sample = self._prepare(X, y, sample_weight, clock)
             warm_up(problem, self.solver, clock)
@@ -213,6 +219,9 @@ class MarginEstimator(Certified, ClassifierMixin, BaseEstimator):
             )  # fmt: skip
         self._warn_unless_done()
         return self
+
+    def _look_at(self, rows: NDArray) -> None:
+        """See some training rows after a fit on data in blocks."""
 
     @property
     def _limit(self) -> float:
@@ -412,10 +421,16 @@ class MarginEstimator(Certified, ClassifierMixin, BaseEstimator):
         Returns
         -------
         ndarray of shape (n,) or (n, k)
-            One number for two classes, positive for ``classes_[1]``, else one for each class.
+            One number for two classes, positive for ``classes_[1]``, else one for each class. Lazy (a dask
+            array) for dask arrays and data frames.
         """
         check_is_fitted(self)
+        if is_chunked(X):
+            return lazily(self._scores, X, None if self.classes_.size == 2 else self.classes_.size, np.float64)
         X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
+        return self._scores(X)
+
+    def _scores(self, X: Any) -> NDArray[np.float64]:
         if self._is_linear:
             F = LinearSpace(X).scores(self.coef_, self.intercept_)
         else:
@@ -434,9 +449,14 @@ class MarginEstimator(Certified, ClassifierMixin, BaseEstimator):
         Returns
         -------
         ndarray of shape (n,)
-            Labels.
+            Labels; lazy (a dask array) for dask arrays and data frames.
         """
-        F = self.decision_function(X)
+        if is_chunked(X):
+            check_is_fitted(self)
+            return lazily(lambda rows: self._chosen(self._scores(rows)), X, None, self.classes_.dtype)
+        return self._chosen(self.decision_function(X))
+
+    def _chosen(self, F: NDArray[np.float64]) -> NDArray:
         return self.classes_[(F > 0).astype(int) if F.ndim == 1 else F.argmax(axis=1)]
 
     def __sklearn_tags__(self) -> Any:

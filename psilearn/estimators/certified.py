@@ -19,6 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..core.problem import Problem
 from ..core.result import Certificate, Claim, Status, Verification
+from .chunked import chunked_problem, is_chunked
 from .encode import Sample
 
 
@@ -107,11 +108,13 @@ class Certified:
 
         return replace(certificate, proof=tree_proof(certificate, problem))
 
-    def _state(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Problem, Sample]:
+    def _state(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
         worker: Any = clone(self)
         worker._validate_params()
         if worker.penalty == "adaptive-l1" and worker.adaptive_weights is None:
             worker.adaptive_weights = getattr(self, "adaptive_weights_", None)
+        if is_chunked(X):
+            return worker, chunked_problem(worker, X, y, sample_weight, getattr(self, "low_rank_", None))[0], None
         return worker, *worker._prepare(X, y, sample_weight, low_rank=getattr(self, "low_rank_", None))
 
     def _proved_gap(self) -> float:

@@ -13,6 +13,7 @@ from ..core.problem import Problem
 from ..core.result import Result
 from ..solve import solve, solve_path
 from .base import MarginEstimator
+from .chunked import chunked_problem, is_chunked
 
 
 @dataclass(frozen=True)
@@ -88,7 +89,7 @@ def regularization_path(
     for at in order:
         worker.C = float(values[at])
         if not problems or worker.penalty == "adaptive-l1":
-            problem, _ = worker._prepare(X, y, sample_weight)
+            problem = _stated(worker, X, y, sample_weight)
         problems.append(replace(problem, C=worker.C))
     results = dict(zip(order, solve_path(problems, worker.solver, worker._options())))
     return _path(values, [results[i] for i in range(values.size)], worker.classes_)
@@ -122,7 +123,7 @@ def truncation_path(estimator: MarginEstimator, X: Any, y: Any, ss: ArrayLike, *
     worker = clone(estimator)
     worker._validate_params()
     results: dict[int, Result] = {}
-    problem, _ = worker._prepare(X, y, sample_weight)
+    problem = _stated(worker, X, y, sample_weight)
     warm = None
     for at in np.argsort(values, kind="stable"):
         if np.isinf(values[at]):
@@ -132,6 +133,13 @@ def truncation_path(estimator: MarginEstimator, X: Any, y: Any, ss: ArrayLike, *
             loss = worker._loss(problem.n_classes)
         warm = results[at] = solve(replace(problem, loss=loss), worker.solver, worker._options(), warm)
     return _path(values, [results[i] for i in range(values.size)], worker.classes_)
+
+
+def _stated(worker: MarginEstimator, X: Any, y: Any, sample_weight: Any) -> Any:
+    """Return the problem of an estimator, on arrays or on data in blocks."""
+    if is_chunked(X):
+        return chunked_problem(worker, X, y, sample_weight)[0]
+    return worker._prepare(X, y, sample_weight)[0]
 
 
 def _check_estimator(estimator: Any) -> None:

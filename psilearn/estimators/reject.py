@@ -20,6 +20,7 @@ from ..evaluation.metrics import chow_loss
 from ..evaluation.selective import Guarantee, cheapest_threshold, confidence_of, guaranteed_threshold
 from ..solve import settings
 from .base import MarginEstimator
+from .chunked import is_chunked
 from .docstrings import completed
 
 #: Part of the time limit for the fit on all samples where folds choose the threshold, and the seconds that all folds
@@ -148,16 +149,24 @@ class RejectClassifier(MarginEstimator):
         """
         clock = Clock(self._limit)
         X = X.tocsr() if sp.issparse(X) else X
-        super().fit(X, y, sample_weight)
+        if is_chunked(X) and isinstance(self.threshold, str):
+            raise ValueError("threshold='auto' needs folds of data in memory; give a number, or call calibrate().")
         self.guarantee_: Guarantee | None = None
+        super().fit(X, y, sample_weight)
+        if is_chunked(X):
+            self.threshold_ = float(self.threshold)
+            return self
         if isinstance(self.threshold, str):
             self.threshold_ = self._threshold_by_cost(X, y, sample_weight, clock)
         else:
             self.threshold_ = float(self.threshold)
-        # Thresholds a guarantee may choose from: fixed by the training scores, before any calibration sample is seen.
-        scores = confidence_of(self.decision_function(X))
-        self.candidate_thresholds_ = np.unique(np.r_[0.0, np.quantile(scores, np.linspace(0.0, 0.99, 100))])
+        self._look_at(X)
         return self
+
+    def _look_at(self, rows: Any) -> None:
+        """Fix, by training scores, the thresholds a guarantee may choose from: before it sees a calibration sample."""
+        scores = confidence_of(self.decision_function(rows))
+        self.candidate_thresholds_ = np.unique(np.r_[0.0, np.quantile(scores, np.linspace(0.0, 0.99, 100))])
 
     @property
     def _fit_share(self) -> float:

@@ -42,6 +42,8 @@ WITHIN = {
         "spaces": {"_jit", "bounds"},
         "dual": {"losses", "penalties", "spaces", "bounds"},
         "problem": {"losses", "penalties", "spaces", "bounds", "dual"},
+        "response_jit": {"_jit"},
+        "chunks": {"problem", "losses", "penalties", "spaces", "bounds", "scaling", "response_jit"},
         "result": {"problem"},
         "solving": {"dual", "problem", "result", "spaces"},
         "capabilities": {"problem"},

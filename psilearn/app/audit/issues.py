@@ -15,6 +15,7 @@ from sklearn.utils import check_array, column_or_1d
 from sklearn.utils.validation import check_consistent_length
 
 from ...core.extras import optional
+from ...estimators.chunked import needs_memory
 from . import machines
 from .annotators import consensus
 from .noise import Array, Noise, fit_noise, log_odds, stretched
@@ -127,6 +128,7 @@ def find_label_issues(
     (50, 'well')
     """
     pd = optional("pandas", "cli", "find_label_issues")
+    needs_memory(X, "find_label_issues")
     y = column_or_1d(y)
     classes, codes = np.unique(y, return_inverse=True)
     folds = _folds(classes, codes, cv)

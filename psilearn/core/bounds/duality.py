@@ -40,18 +40,18 @@ def balanced_two_class(alpha: Array, signs: Array, upper: Array, tilt: Array | N
     top = upper if tilt is None else difference_below(upper, shift)
 
     def attempt(wish: Array, exponent: int) -> Integers | None:
-        low, high = _ceil(-shift, exponent), _floor(top, exponent)
+        low, high = ceiling_on(-shift, exponent), floor_on(top, exponent)
         if np.any(low > high):
             return None
-        beta = np.clip(_nearest(wish, exponent), low, high)
+        beta = np.clip(nearest_on(wish, exponent), low, high)
         surplus = integer_sum(beta[signs > 0]) - integer_sum(beta[signs < 0])
         rich = signs > 0 if surplus > 0 else signs < 0
         cut = min(abs(surplus), integer_sum(beta[rich]) - integer_sum(low[rich]))
-        beta[rich] -= _shares(beta[rich] - low[rich], cut)
+        beta[rich] -= shares(beta[rich] - low[rich], cut)
         missing = abs(surplus) - cut
         if missing > integer_sum(high[~rich]) - integer_sum(beta[~rich]):
             return None
-        beta[~rich] += _shares(high[~rich] - beta[~rich], missing)
+        beta[~rich] += shares(high[~rich] - beta[~rich], missing)
         return beta
 
     beta = _on_grid(wish, 0, attempt)
@@ -64,7 +64,7 @@ def balanced_k_class(A: Array, y: NDArray[np.intp], upper: Array, tilt: Array | 
     R_{i y_i} = sum_j A_ij and R_ij = -A_ij, with A_ij >= 0 (j != y_i) and sum_j A_ij <= upper_i. Raising A_ij moves
     weight from column j to column y_i. The sums over the samples of a class describe all that can be reached, because
     the sets {a >= 0, sum a <= u} add up to a set of the same kind; so the columns are balanced by augmenting paths in
-    the graph of the classes (:func:`_balanced_sums`), in integers. The rows of the tilt must sum to zero.
+    the graph of the classes (:func:`balanced_sums`), in integers. The rows of the tilt must sum to zero.
     """
     n, k = A.shape
     own = y[:, None] == np.arange(k)
@@ -77,12 +77,12 @@ def balanced_k_class(A: Array, y: NDArray[np.intp], upper: Array, tilt: Array | 
     limit = 1 << (_BITS - spare)
 
     def attempt(wish: Array, exponent: int) -> Integers | None:
-        low, cap = np.maximum(_ceil(shift, exponent), -limit), _floor(top, exponent)
+        low, cap = np.maximum(ceiling_on(shift, exponent), -limit), floor_on(top, exponent)
         low[own] = 0
         if np.any(low > limit) or np.any(low.sum(axis=1) > cap):
             return None
-        G = np.maximum(_nearest(wish, exponent), low)
-        _fit_rows(G, low, cap)
+        G = np.maximum(nearest_on(wish, exponent), low)
+        fit_rows(G, low, cap)
         return _with_balanced_columns(G, low, cap, y)
 
     G = _on_grid(A + shift, spare, attempt)
@@ -112,45 +112,45 @@ def _on_grid(wish: Array, spare: int, attempt: Callable[[Array, int], Integers |
         wish = np.clip(wish, -cut, cut)
 
 
-def _floor(x: Array, exponent: int) -> Integers:
+def floor_on(x: Array, exponent: int) -> Integers:
     """Return floor(x / 2^exponent), at most 2^53."""
     with np.errstate(over="ignore"):
         return np.floor(np.ldexp(x, -exponent)).clip(-(2.0**62), 2.0**_BITS).astype(np.int64)
 
 
-def _nearest(x: Array, exponent: int) -> Integers:
+def nearest_on(x: Array, exponent: int) -> Integers:
     """Return x / 2^exponent to the nearest integer, at most 2^53 in absolute value."""
     with np.errstate(over="ignore"):
         return np.rint(np.ldexp(x, -exponent)).clip(-(2.0**_BITS), 2.0**_BITS).astype(np.int64)
 
 
-def _ceil(x: Array, exponent: int) -> Integers:
+def ceiling_on(x: Array, exponent: int) -> Integers:
     """Return ceil(x / 2^exponent), at least -2^53."""
-    return -_floor(-x, exponent)
+    return -floor_on(-x, exponent)
 
 
-def _shares(available: Integers, amount: int) -> Integers:
+def shares(available: Integers, amount: int) -> Integers:
     """Return integers between 0 and ``available`` that add up to ``amount``: in proportion, then from the largest."""
     total = integer_sum(available)
     assert 0 <= amount <= total, "more is asked than there is"
     if amount == 0:
         return np.zeros_like(available)
-    shares = np.minimum(np.floor(available * (amount / total)).astype(np.int64), available)
-    rest = amount - integer_sum(shares)
+    parts = np.minimum(np.floor(available * (amount / total)).astype(np.int64), available)
+    rest = amount - integer_sum(parts)
     sign = 1 if rest > 0 else -1
-    room = available - shares if rest > 0 else shares.copy()
+    room = available - parts if rest > 0 else parts.copy()
     largest = int(room.argmax())  # enough, but for a few integers that are all small
     order = [largest] if room[largest] >= abs(rest) else np.argsort(-room, kind="stable")
     for i in order:
         part = min(abs(rest), int(room[i]))
-        shares[i] += sign * part
+        parts[i] += sign * part
         rest -= sign * part
         if rest == 0:
             break
-    return shares
+    return parts
 
 
-def _fit_rows(G: Integers, low: Integers, cap: Integers) -> None:
+def fit_rows(G: Integers, low: Integers, cap: Integers) -> None:
     """Lower entries of rows that sum to more than their cap, in place; the lowest entries fit."""
     while True:
         excess = G.sum(axis=1) - cap
@@ -169,20 +169,20 @@ def _with_balanced_columns(G: Integers, low: Integers, cap: Integers, y: NDArray
     room = [integer_sum(cap[m] - G[m].sum(axis=1)) for m in members]
     rows = [integer_sum(G[m].sum(axis=1)) for m in members]
     surplus = [rows[j] - integer_sum(G[:, j]) for j in range(k)]
-    wanted = _balanced_sums([row.copy() for row in held], room, surplus)
+    wanted = balanced_sums([row.copy() for row in held], room, surplus)
     if wanted is None:
         return None
     for a, m in enumerate(members):
         for j in range(k):
             if wanted[a][j] < held[a][j]:
-                G[m, j] -= _shares(G[m, j] - low[m, j], held[a][j] - wanted[a][j])
+                G[m, j] -= shares(G[m, j] - low[m, j], held[a][j] - wanted[a][j])
         for j in range(k):
             if wanted[a][j] > held[a][j]:
-                G[m, j] += _shares(cap[m] - G[m].sum(axis=1), wanted[a][j] - held[a][j])
+                G[m, j] += shares(cap[m] - G[m].sum(axis=1), wanted[a][j] - held[a][j])
     return G
 
 
-def _balanced_sums(held: list[list[int]], room: list[int], surplus: list[int]) -> list[list[int]] | None:
+def balanced_sums(held: list[list[int]], room: list[int], surplus: list[int]) -> list[list[int]] | None:
     """Return the sums of A over the samples of class a (row) and rivals j (column) that balance the columns, or None.
 
     Weight goes from column c to column b by lowering A_cb, by raising A_bc while class b has room, or by exchanging

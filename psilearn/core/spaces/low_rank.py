@@ -79,8 +79,12 @@ class LowRank:
         Z = np.empty((n, q), dtype=np.float64 if 8 * n * q <= _DOUBLE else np.float32)
         step = max(1, _CHUNK // self.basis.shape[0])
         for first in range(0, n, step):
-            Z[first : first + step] = self.kernel.matrix(X[first : first + step], self.landmarks) @ self.basis
+            Z[first : first + step] = self.features(X[first : first + step])
         return LinearSpace(Z)
+
+    def features(self, X: Samples) -> Array:
+        """Return z(x) of some samples."""
+        return np.asarray(self.kernel.matrix(X, self.landmarks) @ self.basis)
 
     def expansion(self, W: Array) -> Array:
         """Return the coefficients (m, p) of sum_j beta_j k(l_j, x) for coefficients (m, q) of the features."""

@@ -20,6 +20,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, colu
 from ...core.problem import Problem
 from ...core.result import Verification
 from ...core.solving import LOGGER, Clock
+from ..chunked import needs_memory
 from ..encode import classes_of
 from .folds import Data, Family, Rows, families_of, scores_on_fold, shared_of
 from .grids import candidates_of, default_grid
@@ -145,6 +146,7 @@ class TunedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             The fitted classifier itself.
         """
         self._check_choices()
+        needs_memory(X, type(self).__name__)
         clock = Clock(_limit_of(self.estimator))
         X, y, groups = indexable(X, y, groups)
         y = column_or_1d(y, warn=True)

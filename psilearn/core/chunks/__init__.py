@@ -1,0 +1,1 @@
+"""Data that lie in blocks of rows: what is summed over them, and who does the work."""

@@ -1,0 +1,399 @@
+"""What a fit needs of the samples, as sums over rows: every function here maps one block to numbers that are added up.
+
+Nothing that comes back has the size of a block. Multipliers are functions of a point and a width, so a block makes them
+anew when they are needed (:class:`Query`), and the tilt of a d.c. step is one of the point where the loss was
+linearised (``anchor``).
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import reduce
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..bounds.rounding import sum_error
+from ..losses import Loss
+from ..penalties import Penalty
+from ..problem import Problem
+from ..response_jit import respond_k_class
+from ..spaces import LinearSpace, LowRank
+from .blocks import Block
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Form:
+    """What every block has to know to turn its rows into samples of the problem.
+
+    Attributes
+    ----------
+    classes : ndarray
+        The labels in order; a label's place is its code.
+    factors : ndarray of float64
+        Class weights.
+    mean, scale : ndarray of float64
+        Centred and scaled coordinates z = (x - mean) / scale.
+    low_rank : LowRank or None
+        Landmarks of a kernel, whose features take the place of x.
+    """
+
+    classes: NDArray[Any]
+    factors: Array
+    mean: Array
+    scale: Array
+    low_rank: LowRank | None = None
+
+    def features(self, X: Array) -> Array:
+        """Return the features of rows: the rows themselves, or those of a kernel on landmarks."""
+        return X if self.low_rank is None else self.low_rank.features(X)
+
+    @property
+    def n_functions(self) -> int:
+        """Functions of the classifier: one for two classes, else one per class."""
+        return 1 if self.classes.size == 2 else self.classes.size
+
+    def samples(self, block: Block, loss: Loss, C: float) -> Iterator[Problem]:
+        """Return the samples of a block, part by part, as small problems on the rows x - mean."""
+        for part in block.parts():
+            if part.X.shape[0] == 0:
+                continue
+            assert part.y is not None
+            codes = np.minimum(np.searchsorted(self.classes, part.y), self.classes.size - 1)
+            if not np.all(self.classes[codes] == part.y):
+                raise ValueError("y holds labels that were not there when the classes were counted.")
+            weights = self.factors[codes]
+            if part.weights is not None:
+                weights = weights * part.weights
+            used = weights > 0
+            X = self.features(part.X) - self.mean
+            if not used.all():
+                X, codes, weights = X[used], codes[used], weights[used]
+            yield Problem(LinearSpace(X), codes.astype(np.intp), self.classes.size, loss, Penalty(), C, weights)
+
+    def scores(self, problem: Problem, V: Array) -> Array:
+        """Scores of the samples at a point V (m, p + 1) in scaled coordinates."""
+        assert isinstance(problem.space, LinearSpace)
+        return np.asarray(problem.space.X @ (V[:, :-1] / self.scale).T) + V[:, -1]
+
+
+class Smoothing(NamedTuple):
+    """A point, and how hinges are bent there.
+
+    Attributes
+    ----------
+    V : ndarray (m, p + 1)
+        The point, in scaled coordinates.
+    width : float
+        Width of the margin over which a hinge bends.
+    reach : float
+        Size of multipliers that makes a whole bend; larger ones are bent over less.
+    """
+
+    V: Array
+    width: float
+    reach: float = np.inf
+
+
+class Query(NamedTuple):
+    """A point at which blocks are asked for their sums.
+
+    Attributes
+    ----------
+    at : Smoothing
+        The point; width 0 asks for the value alone.
+    C, loss
+        Price of a unit of loss, and the loss.
+    centres : tuple of Smoothing
+        Multipliers are near those of the last of these, which are near those of the one before, and so on from 0.
+    anchor : ndarray or None
+        The point where the concave part of ``truncated`` was linearised.
+    truncated : Loss or None
+        The loss that was linearised there.
+    """
+
+    at: Smoothing
+    C: float
+    loss: Loss
+    centres: tuple[Smoothing, ...] = ()
+    anchor: Array | None = None
+    truncated: Loss | None = None
+
+
+class Sums(NamedTuple):
+    """Sums over samples at a query; all of them are added, but for ``peak``, of which the largest counts.
+
+    Attributes
+    ----------
+    risk : float
+        C sum_i weight_i l(u_i) + <tilt, F>.
+    smooth : float
+        The same with smoothed hinges.
+    gain, tilt_gain : float
+        Gains of the multipliers R, and of the tilt taken as multipliers.
+    net : ndarray (m, p + 1)
+        sum_i (R - tilt)_i (z_i, 1).
+    hessian : ndarray or None
+        Second derivatives of the smoothed risk.
+    near : int
+        Samples whose multipliers can move.
+    excess : float
+        What is between g and the cap, and the tilt's value: the offset of a majorant at this point is minus this.
+    digest : int
+        Tells which samples are capped.
+    peak : float
+        Largest multiplier.
+    """
+
+    risk: float = 0.0
+    smooth: float = 0.0
+    gain: float = 0.0
+    tilt_gain: float = 0.0
+    net: Array | float = 0.0
+    hessian: Array | float = 0.0
+    near: int = 0
+    excess: float = 0.0
+    digest: int = 0
+    peak: float = 0.0
+
+    def plus(self, other: Sums) -> Sums:
+        """Add the sums over other samples."""
+        added: list[Any] = [a + b for a, b in zip(self, other)]
+        total = Sums(*added)
+        return total._replace(peak=max(self.peak, other.peak), digest=total.digest % (1 << 64))
+
+
+def add_all(left: list[Sums], right: list[Sums]) -> list[Sums]:
+    """Add the answers to the same queries."""
+    return [a.plus(b) for a, b in zip(left, right)]
+
+
+def evaluate(index: int, block: Block, form: Form, queries: list[Query]) -> list[Sums]:
+    """Return a block's sums at every query; the rows are read once."""
+    totals = [Sums() for _ in queries]
+    for at, rows in enumerate(form.samples(block, queries[0].loss, 1.0)):
+        for q, query in enumerate(queries):
+            part = replace(rows, loss=query.loss, C=query.C)
+            sums = _values(part, form, query, (index, at)) if query.at.width == 0 else _smoothed(part, form, query)
+            totals[q] = totals[q].plus(sums)
+    return totals
+
+
+def tilt_of(problem: Problem, form: Form, query: Query) -> Array | None:
+    """Return the tilt that linearising the truncated loss at the anchor makes, None if there is none."""
+    if query.anchor is None or query.truncated is None:
+        return None
+    original = replace(problem, loss=query.truncated)
+    return original.linearised(form.scores(problem, query.anchor))[0]
+
+
+def _values(problem: Problem, form: Form, query: Query, place: tuple[int, int]) -> Sums:
+    F = form.scores(problem, query.at.V)
+    u = problem.margins_of_scores(F)
+    risk = float(problem.costs @ problem.loss.value(u, problem.y))
+    tilt = tilt_of(problem, form, query)
+    if tilt is not None:
+        risk += float(np.sum(tilt * F))
+    if problem.loss.is_convex:
+        return Sums(risk=risk)
+    _, excess = problem.linearised(F)
+    capped = np.packbits(problem.loss.is_capped(u)).tobytes()
+    digest = hashlib.blake2b(repr(place).encode() + capped, digest_size=8).digest()
+    return Sums(risk=risk, excess=excess, digest=int.from_bytes(digest))
+
+
+def _smoothed(problem: Problem, form: Form, query: Query) -> Sums:
+    F = form.scores(problem, query.at.V)
+    response = respond(problem, form, query, F)
+    R, smooth = response.R, response.smooth
+    tilt = tilt_of(problem, form, query)
+    net = R if tilt is None else R - tilt
+    alpha = own_entries(problem, R)
+    risk = float(problem.costs @ problem.loss.convex_value(problem.margins_of_scores(F), problem.y))
+    gain = float(np.sum(problem.loss.dual_gain(alpha, problem.costs, problem.y)))
+    tilt_gain = 0.0
+    if tilt is not None:
+        linear = float(np.sum(tilt * F))
+        risk, smooth = risk + linear, smooth + linear
+        tilt_gain = float(np.sum(problem.loss.dual_gain(own_entries(problem, tilt), problem.costs, problem.y)))
+    assert isinstance(problem.space, LinearSpace)
+    Z = problem.space.X / form.scale
+    near = int(np.count_nonzero(response.free.any(axis=1)))
+    total = np.column_stack([net.T @ Z, net.sum(axis=0)])
+    peak = float(np.abs(alpha).max(initial=0.0))
+    return Sums(risk, smooth, gain, tilt_gain, total, _hessian(Z, response.free, response.delta), near, peak=peak)
+
+
+def own_entries(problem: Problem, R: Array) -> Array:
+    """Return the multipliers alpha_i of the margins in multipliers R of the scores."""
+    return R[:, 0] * problem.signs if problem.n_classes == 2 else R[np.arange(problem.n), problem.y]
+
+
+class Response(NamedTuple):
+    """Multipliers R (n, m), where they can move, the curvature 1/delta of the bend, and the smoothed risk."""
+
+    R: Array
+    free: NDArray[np.bool_]
+    delta: Array
+    smooth: float
+
+
+def respond(problem: Problem, form: Form, query: Query, F: Array) -> Response:
+    """Return R = argmax gain(R) - <R, F> - delta/2 ||R - R0||^2, the centre R0 being such a response itself."""
+    R0 = np.zeros_like(F)
+    for centre in query.centres:
+        R0 = _response(problem, form.scores(problem, centre.V), centre, R0)[0]
+    R, free, delta = _response(problem, F, query.at, R0)
+    gain = problem.loss.dual_gain(own_entries(problem, R), problem.costs, problem.y)
+    bend = 0.5 * float(delta @ np.sum((R - R0) ** 2, axis=1))
+    return Response(R, free, delta, float(np.sum(gain)) - float(np.sum(R * F)) - bend)
+
+
+def _response(problem: Problem, F: Array, at: Smoothing, R0: Array) -> tuple[Array, NDArray[np.bool_], Array]:
+    delta = at.width / np.minimum(problem.dual_limits, at.reach)
+    breakpoints = np.array([t for _, t in problem.loss.hinges])
+    if problem.n_classes > 2:
+        R, free = np.empty_like(F), np.empty(F.shape, dtype=np.bool_)
+        respond_k_class(F, R0, problem.y, problem.prices, delta, breakpoints, R, free)
+        return R, free, delta
+    wish = (R0[:, 0] - F[:, 0] / delta) * problem.signs
+    alpha, filled, moves = np.zeros(problem.n), np.zeros(problem.n), np.zeros(problem.n, dtype=np.bool_)
+    for room, t in zip(problem.prices.T, breakpoints):
+        part = wish + (t / delta - filled)
+        inside = np.clip(part, 0.0, room)
+        alpha += inside
+        moves |= inside == part
+        filled += room
+    return (alpha * problem.signs)[:, None], moves[:, None], delta
+
+
+def _hessian(Z: Array, free: NDArray[np.bool_], delta: Array) -> Array:
+    """Sum over samples of (projection on the free coordinates) kron (z, 1)(z, 1)' / delta."""
+    p, m = Z.shape[1], free.shape[1]
+    if m == 1:
+        rows = np.flatnonzero(free[:, 0])
+        return _gram(Z[rows], 1.0 / delta[rows])
+    H = np.zeros((m, p + 1, m, p + 1))
+    rows = np.flatnonzero(free.sum(axis=1) > 1)
+    _, first, kind = np.unique(np.packbits(free[rows], axis=1), axis=0, return_index=True, return_inverse=True)
+    for t, example in enumerate(rows[first]):
+        moving = np.flatnonzero(free[example])
+        mine = rows[kind.ravel() == t]
+        G = _gram(Z[mine], 1.0 / delta[mine])
+        for j in moving:
+            for l in moving:
+                H[j, :, l, :] += ((j == l) - 1.0 / moving.size) * G
+    return H.reshape(m * (p + 1), -1)
+
+
+def _gram(Z: Array, weights: Array) -> Array:
+    root = np.sqrt(weights)[:, None]
+    A = np.hstack([Z * root, root])
+    return A.T @ A
+
+
+class Compensated(NamedTuple):
+    """A sum of arrays kept as high + low (Neumaier), the sum of the absolute values, and the number of terms."""
+
+    high: Array
+    low: Array
+    size: Array
+    terms: int = 1
+
+    @classmethod
+    def of(cls, x: Any, size: Any = None) -> Compensated:
+        """Return a sum of one term."""
+        x = np.asarray(x, dtype=np.float64)
+        return cls(x, np.zeros_like(x), np.abs(x) if size is None else np.asarray(size))
+
+    def plus(self, other: Compensated) -> Compensated:
+        """Add another sum."""
+        high = self.high + other.high
+        low = self.low + other.low + sum_error(self.high, other.high, high)
+        return Compensated(high, low, self.size + other.size, self.terms + other.terms)
+
+
+def add_compensated(left: Compensated, right: Compensated) -> Compensated:
+    """Add two sums."""
+    return left.plus(right)
+
+
+class Description(NamedTuple):
+    """What one look at a block tells.
+
+    Attributes
+    ----------
+    n : int
+        Rows.
+    labels : dict
+        Label -> (rows of positive weight, their weight).
+    mean, spread : ndarray
+        Mean of every column and the sum of squared distances from it.
+    bad : int
+        Entries that are not finite, and weights that are negative or not finite.
+    peak : float
+        Largest weight.
+    rows : list of Block
+        Some rows, chosen at random.
+    """
+
+    n: int
+    labels: dict[Any, tuple[int, float]]
+    mean: Array
+    spread: Array
+    bad: int
+    negative: int
+    peak: float
+    rows: list[Block]
+
+    def plus(self, other: Description) -> Description:
+        """Join the descriptions of two sets of rows (means and spreads by Chan's formula)."""
+        n = self.n + other.n
+        share = other.n / n if n else 0.0
+        step = other.mean - self.mean
+        labels = dict(self.labels)
+        for label, (count, weight) in other.labels.items():
+            old = labels.get(label, (0, 0.0))
+            labels[label] = (old[0] + count, old[1] + weight)
+        return Description(
+            n, labels, self.mean + share * step, self.spread + other.spread + step**2 * self.n * share,
+            self.bad + other.bad, self.negative + other.negative, max(self.peak, other.peak), self.rows + other.rows,
+        )  # fmt: skip
+
+
+def join(left: Description, right: Description) -> Description:
+    """Join two descriptions."""
+    return left.plus(right)
+
+
+def describe(index: int, block: Block, share: float, seed: int) -> Description:
+    """Count, average and check a block's rows, and take a random share of them."""
+    rng = np.random.default_rng([seed, index])
+    p = block.X.shape[1]
+    total = Description(0, {}, np.zeros(p), np.zeros(p), 0, 0, 0.0, [])
+    return reduce(join, (_describe_part(part, share, rng) for part in block.parts()), total)
+
+
+def _describe_part(part: Block, share: float, rng: np.random.Generator) -> Description:
+    X, y = part.X, part.y
+    assert y is not None
+    if X.shape[0] != y.shape[0]:
+        raise ValueError(f"A block of X has {X.shape[0]} rows, its part of y has {y.shape[0]}.")
+    weights = np.ones(y.shape[0]) if part.weights is None else part.weights.astype(np.float64)
+    used = weights > 0
+    bad = int(X.size - np.count_nonzero(np.isfinite(X))) + int(np.count_nonzero(~np.isfinite(weights)))
+    found, place = np.unique(y[used], return_inverse=True)
+    counts, sums = np.bincount(place.ravel()), np.bincount(place.ravel(), weights=weights[used])
+    labels = {label: (int(c), float(s)) for label, c, s in zip(found.tolist(), counts, sums)}
+    few = np.flatnonzero(used & (rng.random(y.shape[0]) < share))
+    rows = [Block(X[few], y[few], weights[few])]
+    n = X.shape[0]
+    mean = X.mean(axis=0) if n else np.zeros(X.shape[1])
+    spread = np.einsum("ij,ij->j", X - mean, X - mean) if n else np.zeros(X.shape[1])
+    negative = int(np.count_nonzero(weights < 0))
+    return Description(n, labels, mean, spread, bad, negative, float(weights.max(initial=0.0)), rows)

@@ -1,0 +1,122 @@
+"""Who maps a function over the blocks and adds up what comes back: this process, its threads, or a dask cluster."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial, reduce
+from typing import Any, Protocol
+
+from .blocks import Sample, as_block
+
+#: Results that are added at a time on a cluster: a tree of this width keeps the scheduler's inbox small.
+_WIDTH = 8
+
+
+class Workers(Protocol):
+    """A map over blocks. ``function(index, block, *args)``; results are added in the order of the blocks."""
+
+    @property
+    def n_blocks(self) -> int:
+        """Number of blocks."""
+
+    def map(self, function: Callable[..., Any], *args: Any) -> list[Any]:
+        """Return every block's answer."""
+
+    def sum(self, function: Callable[..., Any], add: Callable[[Any, Any], Any], *args: Any) -> Any:
+        """Return the sum of all answers."""
+
+
+@dataclass(frozen=True, eq=False)
+class Threads:
+    """Threads of this process; the loops of numpy and numba let them run side by side."""
+
+    sample: Sample
+    n_threads: int = 1
+
+    @property
+    def n_blocks(self) -> int:
+        """Number of blocks."""
+        return self.sample.X.n_blocks
+
+    def map(self, function: Callable[..., Any], *args: Any) -> list[Any]:
+        """Return every block's answer."""
+        return list(self._answers(function, *args))
+
+    def sum(self, function: Callable[..., Any], add: Callable[[Any, Any], Any], *args: Any) -> Any:
+        """Return the sum of all answers."""
+        return reduce(add, self._answers(function, *args))
+
+    def _answers(self, function: Callable[..., Any], *args: Any) -> Any:
+        def answer(i: int) -> Any:
+            return function(i, self.sample.load(i), *args)
+
+        if self.n_threads == 1:
+            yield from map(answer, range(self.n_blocks))
+            return
+        with ThreadPoolExecutor(self.n_threads) as pool:
+            try:
+                yield from pool.map(answer, range(self.n_blocks))
+            except BaseException:
+                pool.shutdown(cancel_futures=True)
+                raise
+
+
+@dataclass(frozen=True, eq=False)
+class Dask:
+    """Tasks of dask: of the active cluster if there is one, else of dask's threads.
+
+    Blocks are delayed objects; a worker reads one, works on it and drops it. What is added up goes through a tree.
+    """
+
+    blocks: list[Any]
+
+    @property
+    def n_blocks(self) -> int:
+        """Number of blocks."""
+        return len(self.blocks)
+
+    def map(self, function: Callable[..., Any], *args: Any) -> list[Any]:
+        """Return every block's answer."""
+        import dask
+
+        return list(_computed(dask.compute, *self._tasks(function, *args)))
+
+    def sum(self, function: Callable[..., Any], add: Callable[[Any, Any], Any], *args: Any) -> Any:
+        """Return the sum of all answers."""
+        import dask
+
+        level = self._tasks(function, *args)
+        together = dask.delayed(partial(_add_up, add), name="psilearn-add", pure=False)
+        while len(level) > 1:
+            level = [together(level[i : i + _WIDTH]) for i in range(0, len(level), _WIDTH)]
+        return _computed(dask.compute, level[0])[0]
+
+    def _tasks(self, function: Callable[..., Any], *args: Any) -> list[Any]:
+        import dask
+
+        name, once = f"psilearn-{function.__name__}", uuid.uuid4().hex
+        work = dask.delayed(partial(_on_block, function), pure=False)
+        shared = dask.delayed(args, name=f"{name}-arguments-{once}", traverse=False)
+        return [work(i, block, shared, dask_key_name=f"{name}-{once}-{i}") for i, block in enumerate(self.blocks)]
+
+
+def _add_up(add: Callable[[Any, Any], Any], answers: list[Any]) -> Any:
+    return reduce(add, answers)
+
+
+def _on_block(function: Callable[..., Any], index: int, parts: tuple[Any, ...], args: tuple[Any, ...]) -> Any:
+    return function(index, as_block(*parts), *args)
+
+
+def _computed(compute: Callable[..., Any], *tasks: Any) -> Any:
+    """Run tasks; a cluster that is gone gets a sentence."""
+    try:
+        return compute(*tasks)
+    except (OSError, TimeoutError) as error:
+        raise ConnectionError(
+            "The dask cluster stopped answering. Start it again and fit again; with checkpoint=PATH the fit goes on "
+            "where it was."
+        ) from error
