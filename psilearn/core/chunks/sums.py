@@ -20,7 +20,6 @@ from ..bounds.rounding import sum_error
 from ..losses import Loss
 from ..penalties import Penalty
 from ..problem import Problem
-from ..response_jit import respond_k_class
 from ..spaces import LinearSpace, LowRank
 from .blocks import Block
 
@@ -258,6 +257,8 @@ def _response(problem: Problem, F: Array, at: Smoothing, R0: Array) -> tuple[Arr
     delta = at.width / np.minimum(problem.dual_limits, at.reach)
     breakpoints = np.array([t for _, t in problem.loss.hinges])
     if problem.n_classes > 2:
+        from ..response_jit import respond_k_class  # numba costs import time
+
         R, free = np.empty_like(F), np.empty(F.shape, dtype=np.bool_)
         respond_k_class(F, R0, problem.y, problem.prices, delta, breakpoints, R, free)
         return R, free, delta
