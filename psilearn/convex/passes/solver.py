@@ -27,6 +27,7 @@ from ...core.bounds.duality import l1_shrinkage
 from ...core.capabilities import ANY_CLASSES, ANY_CONVEX, CONVEX_PENALTIES, TILT, Takes
 from ...core.chunks.problem import ChunkedProblem, Implied
 from ...core.chunks.sums import Smoothing, Sums
+from ...core.problem import Problem
 from ...core.result import Certificate, Claim, InconsistentBoundError, Result, Status
 from ...core.solving import Answer, Clock, Options, uncertified
 from ..smoothed.hinges_jit import minimise_quadratic
@@ -91,8 +92,7 @@ class Numbers:
 NUMBERS = Numbers()
 
 
-def _too_wide(problem: object) -> str | None:
-    assert isinstance(problem, ChunkedProblem)
+def _too_wide(problem: Problem) -> str | None:
     unknowns = problem.n_functions * (problem.space.dim + 1)
     if unknowns <= NUMBERS.most_coefficients:
         return None
@@ -105,8 +105,8 @@ TAKES = Takes(
     spaces=frozenset({"chunked"}),
     classes=ANY_CLASSES,
     tilts=TILT,
-    penalties=CONVEX_PENALTIES,
-    limit=_too_wide,  # type: ignore[arg-type]
+    penalties=CONVEX_PENALTIES - {"free coefficients"},
+    limit=_too_wide,
 )
 
 
