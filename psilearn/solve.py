@@ -219,6 +219,8 @@ def _handed(entry: Solver, problem: Problem) -> dict[str, Any]:
 def solve_path(problems: Sequence[Problem], solver: str, options: Options) -> list[Result]:
     """Solve problems on the same samples, neighbours alike and C rising: each helps the next."""
     first = problems[0]
+    if first.space.kind == "chunked":
+        return (_convex_path if first.is_convex else _nonconvex_path)(problems, solver, options)
     shared = all(p.space is first.space and p.y is first.y and p.weights is first.weights for p in problems)
     if solver == "auto" and first.is_convex:
         solver = choose_convex(first)

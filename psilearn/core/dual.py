@@ -101,7 +101,7 @@ class Dual:
 
     def accepts(self, R: NDArray[np.float64]) -> bool:
         """Whether R are finite multipliers of the right shape."""
-        return R.shape == (self.n, self.n_functions) and bool(np.all(np.isfinite(R)))
+        return R.shape == (self.n, 1 if self.n_classes == 2 else self.n_classes) and bool(np.all(np.isfinite(R)))
 
     def dual_bound(self, R: NDArray[np.float64]) -> float:
         """Return a lower bound on the convex optimum (g in place of l) that any multipliers R prove, by weak duality.
