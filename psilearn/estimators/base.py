@@ -220,7 +220,7 @@ class MarginEstimator(Certified, ClassifierMixin, BaseEstimator):
         self._warn_unless_done()
         return self
 
-    def _look_at(self, rows: NDArray) -> None:
+    def _look_at(self, rows: NDArray[Any]) -> None:
         """See some training rows after a fit on data in blocks."""
 
     @property
@@ -456,7 +456,7 @@ class MarginEstimator(Certified, ClassifierMixin, BaseEstimator):
             return lazily(lambda rows: self._chosen(self._scores(rows)), X, None, self.classes_.dtype)
         return self._chosen(self.decision_function(X))
 
-    def _chosen(self, F: NDArray[np.float64]) -> NDArray:
+    def _chosen(self, F: NDArray[np.float64]) -> NDArray[Any]:
         return self.classes_[(F > 0).astype(int) if F.ndim == 1 else F.argmax(axis=1)]
 
     def __sklearn_tags__(self) -> Any:

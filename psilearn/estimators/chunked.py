@@ -48,9 +48,9 @@ def chunked_problem(
     _refuse(estimator)
     n_jobs = effective_n_jobs(getattr(estimator, "n_jobs", None))
     workers = open_workers(X, y, sample_weight, n_jobs)
-    estimator.n_features_in_ = p = n_features_of(X)  # type: ignore[attr-defined]
+    estimator.n_features_in_ = p = n_features_of(X)
     if hasattr(X, "columns"):
-        estimator.feature_names_in_ = np.asarray([str(name) for name in X.columns], dtype=object)  # type: ignore[attr-defined]
+        estimator.feature_names_in_ = np.asarray([str(name) for name in X.columns], dtype=object)
     unknowns = p if estimator._is_linear else LANDMARKS
     known = _rows_of(X)
     wanted = max(SAMPLED_ROWS, ROWS_PER_COEFFICIENT * unknowns)

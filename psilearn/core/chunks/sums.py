@@ -319,11 +319,6 @@ class Compensated(NamedTuple):
         return Compensated(high, low, self.size + other.size, self.terms + other.terms)
 
 
-def add_compensated(left: Compensated, right: Compensated) -> Compensated:
-    """Add two sums."""
-    return left.plus(right)
-
-
 class Description(NamedTuple):
     """What one look at a block tells.
 

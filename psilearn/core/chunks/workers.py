@@ -80,13 +80,13 @@ class Dask:
 
     def map(self, function: Callable[..., Any], *args: Any) -> list[Any]:
         """Return every block's answer."""
-        import dask
+        dask = _dask()
 
         return list(_computed(dask.compute, *self._tasks(function, *args)))
 
     def sum(self, function: Callable[..., Any], add: Callable[[Any, Any], Any], *args: Any) -> Any:
         """Return the sum of all answers."""
-        import dask
+        dask = _dask()
 
         level = self._tasks(function, *args)
         together = dask.delayed(partial(_add_up, add), name="psilearn-add", pure=False)
@@ -95,12 +95,18 @@ class Dask:
         return _computed(dask.compute, level[0])[0]
 
     def _tasks(self, function: Callable[..., Any], *args: Any) -> list[Any]:
-        import dask
+        dask = _dask()
 
         name, once = f"psilearn-{function.__name__}", uuid.uuid4().hex
         work = dask.delayed(partial(_on_block, function), pure=False)
         shared = dask.delayed(args, name=f"{name}-arguments-{once}", traverse=False)
         return [work(i, block, shared, dask_key_name=f"{name}-{once}-{i}") for i, block in enumerate(self.blocks)]
+
+
+def _dask() -> Any:
+    import dask
+
+    return dask
 
 
 def _add_up(add: Callable[[Any, Any], Any], answers: list[Any]) -> Any:
