@@ -14,6 +14,7 @@ from psilearn.exact.two_class import solver as mip
 from psilearn.exact.two_class.incumbent import given_incumbent
 from psilearn.exact.two_class.model import make_model
 from psilearn.exact.two_class.reduction import reduce
+from psilearn.exact.two_class.tree.search import TreeSearch
 
 from oracles.exact_reference import optimum_l1, optimum_l2
 from oracles.samples import KINDS, two_class_problem
@@ -105,3 +106,18 @@ def test_groups_hold_every_sample_once_and_are_small():
     parts = groups.divide(X, 12)
     assert np.array_equal(np.sort(np.concatenate(parts)), np.arange(100))
     assert max(part.size for part in parts) <= 12
+
+
+def test_a_number_of_nodes_is_shared_and_the_outcome_can_be_repeated():
+    problem = two_class_problem([2, 2], 160, 6, Psi(1.0), C=1.0, noise=2.0)
+    first, second = (mip.solve(problem, Options(gap_tol=1e-6, max_iter=1500)) for _ in range(2))
+    assert first.lower_bound == second.lower_bound
+    assert np.array_equal(first.coef, second.coef)
+    assert first.n_iter <= 1500 + 300  # the tree ends its dive
+    alone = mip.solve(problem, Options(gap_tol=1e-6, max_iter=750)).lower_bound
+    assert first.lower_bound >= alone
+    model = make_model(reduce(problem), problem.loss)
+    best, scratch = given_incumbent(model, [])
+    tree = TreeSearch(model, best, scratch, Options(gap_tol=1e-6))
+    tree.run(Budget(work=1500))
+    assert first.lower_bound > 1.2 * reduce(problem).unit * tree.bound

@@ -6,15 +6,17 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from psilearn.core.losses import HardMargin, Psi
+from psilearn.core.losses import HardMargin, Psi, TruncatedHinge
 from psilearn.core.solving import Clock, Options
+from psilearn.engines.highs import ProgramError
 from psilearn.exact.sample_state_jit import FREE, GONE, IN
 from psilearn.exact.search import Budget
 from psilearn.exact.two_class.hitting.conflicts import Conflicts
 from psilearn.exact.two_class.hitting.master import Master
 from psilearn.exact.two_class.hitting.search import HittingSearch
-from psilearn.exact.two_class.incumbent import first_incumbent
+from psilearn.exact.two_class.incumbent import first_incumbent, given_incumbent
 from psilearn.exact.two_class.model import make_model
+from psilearn.exact.two_class.portfolio import make_portfolio
 from psilearn.exact.two_class.reduction import reduce
 from psilearn.exact.two_class.tree.search import TreeSearch
 
@@ -117,3 +119,29 @@ def test_the_optimum_as_incumbent_is_proved():
         search.run(Budget())
         assert search.done
         assert search.bound <= truth.value[0]
+
+
+def test_a_failure_of_the_engine_ends_this_search_only(monkeypatch):
+    """The bound before it stands, and the portfolio proves the optimum without it."""
+    problem = two_class_problem(3, 30, 2, TruncatedHinge(-0.5))
+    model = make_model(reduce(problem), problem.loss)
+    best, scratch = given_incumbent(model, [])
+    search = HittingSearch(model, best, scratch, Options(gap_tol=1e-6))
+    search.run(Budget(work=3))
+    bound, solve, calls = search.bound, Master.solve, []
+
+    def fails(master, fates, seconds):
+        calls.append(1)
+        if len(calls) > 1:
+            raise ProgramError("HiGHS stopped with status 'kSolveError'.")
+        return solve(master, fates, seconds)
+
+    monkeypatch.setattr(Master, "solve", fails)
+    search.run(Budget())
+    assert search.is_stuck
+    assert not search.done
+    assert bound <= search.bound <= best.value[0]
+    portfolio, clock = make_portfolio(model, best, scratch, Options(gap_tol=1e-6)), Clock()
+    while not portfolio.run(Budget(clock=clock).for_seconds(0.05)):
+        pass
+    assert portfolio.bound >= best.value[0] * (1.0 - 1e-5)

@@ -101,6 +101,8 @@ class Group:
 
     Attributes
     ----------
+    work : int
+        Nodes times their size.
     bound : float
         Lower bound on the share of the optimum; at first ``known``, the sum of the bounds of what was merged.
     found : list of (w, b)
@@ -120,7 +122,7 @@ class Group:
                 return
             self.search = self._begin(model, options, budget)
         self.search.run(budget)
-        self.work, self.done = self.search.work, self.search.done
+        self.work, self.done = self.search.work * self.rows.size, self.search.done
         self.bound = max(self.bound, self.share * self.search.bound)
         if self.done:
             best = self.search.best
@@ -140,7 +142,10 @@ class Group:
 
 
 class GroupSearch:
-    """The bound by groups; work is counted in nodes of their trees. Stuck when the last two groups are solved."""
+    """The bound by groups. Stuck when the last two groups are solved.
+
+    Work is counted in nodes of all samples: a node of half of them is half a node.
+    """
 
     is_outdated = False
 
@@ -168,8 +173,8 @@ class GroupSearch:
 
     @property
     def work(self) -> int:
-        """Nodes of all groups so far."""
-        return self.merged_work + sum(group.work for group in self.groups)
+        """Nodes so far, each counted by its part of the samples."""
+        return math.ceil((self.merged_work + sum(group.work for group in self.groups)) / self.model.y.size)
 
     def run(self, budget: Budget) -> None:
         """Solve groups and merge them until done or stuck, or until the budget is spent."""
@@ -180,7 +185,7 @@ class GroupSearch:
                 self._merge()
                 continue
             group = min(open_groups, key=lambda group: group.work)
-            nodes = min(CONSTANTS.slice_nodes, end - self.work)
+            nodes = math.ceil(min(CONSTANTS.slice_nodes, (end - self.work) * self.model.y.size / group.rows.size))
             group.run(self.model, self.options, Budget(nodes, budget.clock, budget.until))
             if group.done:
                 self._offer(*group.found[-1])

@@ -60,6 +60,8 @@ class PortfolioConstants:
         Part of the best bound that counts as near it.
     least_share : float
         Part of the time that every search gets, however little its record promises.
+    tree_share : float
+        Part of the nodes that the tree gets first where nodes are limited.
     most_steps : int
         Steps of the local search where nodes are limited, at most.
     rounding : float
@@ -79,6 +81,7 @@ class PortfolioConstants:
     hopeless: float = 100.0
     near: float = 0.9
     least_share: float = 0.08
+    tree_share: float = 0.5
     most_steps: int = 4000
     rounding: float = 1e-7
     restart_seconds: float = 3.0
@@ -212,14 +215,15 @@ def make_portfolio(model: Model, best: Best, scratch: NodeWorkspace, options: Op
     tree = Member(lambda: TreeSearch(model, best, scratch, options))
     tree.search = tree.make()
     members = [tree, Member(lambda: HittingSearch(model, best, scratch, options), "psilearn with HiGHS")]
-    if suits_groups(model):
-        members.insert(1, Member(lambda: GroupSearch(model, best, scratch, options)))
+    groups = Member(lambda: GroupSearch(model, best, scratch, options)) if suits_groups(model) else None
+    if groups is not None:
+        members.insert(1, groups)
     if suits_violations(model):
         members.insert(0, Member(lambda: ViolationSearch(model, best, options)))
     use_lines = suits_lines(model) and options.max_iter is None
     lines = Member(lambda: LineSearch(model, best, options)) if use_lines else None
     local = LocalSearch(model, best, options.random_state)
-    return Portfolio(best, local, members, tree, lines, options.of(Settings))
+    return Portfolio(best, local, members, tree, lines, groups, options.of(Settings))
 
 
 class Portfolio:
@@ -234,9 +238,10 @@ class Portfolio:
 
     def __init__(
         self, best: Best, local: LocalSearch, members: list[Member], tree: Member, lines: Member | None = None,
-        settings: Settings | None = None,
+        groups: Member | None = None, settings: Settings | None = None,
     ) -> None:  # fmt: skip
         self.best, self.local, self.members, self.tree, self.lines = best, local, members, tree, lines
+        self.groups = groups
         self.settings = settings or Settings()
         self.bound, self.turn, self.engine = 0.0, 0, "psilearn"
         self.seconds, self.improved_at = 0.0, 0.0  # spent on incumbents, and how many when the last was found
@@ -258,11 +263,24 @@ class Portfolio:
             if self.turn == 1:
                 steps = min(int(self.settings.steps_per_node * budget.work), CONSTANTS.most_steps)
                 self.local.run(Budget(steps, budget.clock, budget.clock.limit))
-            return self._run_alone(self.tree, budget)
+            return self._run_counted(budget)
         member = self.next(budget.clock.left)
         if self._is_neglected(member):  # a long turn would take more than its share
             budget = budget.for_seconds(max(self.settings.slice_seconds, CONSTANTS.least_share * budget.clock.seconds))
         return self._run_turn(member, budget)
+
+    def _run_counted(self, budget: Budget) -> bool:
+        """Share a number of nodes: first the tree, which proves easy problems, then the groups, whose bounds rise fast.
+
+        What the groups leave is the tree's again. No clock is read, so the outcome can be repeated.
+        """
+        end = self.work + budget.work
+        for member, share in ((self.tree, CONSTANTS.tree_share), (self.groups, 1.0), (self.tree, 1.0)):
+            if member is not None and member.is_able:
+                nodes = math.ceil(share * (end - self.work))
+                if self._run_alone(member, Budget(nodes, budget.clock, budget.until)):
+                    return True
+        return False
 
     def _run_alone(self, member: Member, budget: Budget) -> bool:
         """Give a search the whole budget."""

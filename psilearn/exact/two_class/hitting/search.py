@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 
 from ....core.result import InconsistentBoundError
 from ....core.solving import Clock, Options
+from ....engines.highs import ProgramError
 from ...envelope_jit import FEASIBLE
 from ...sample_state_jit import FREE, GONE, IN, SampleState
 from ...search import Budget
@@ -41,10 +42,11 @@ Array = NDArray[np.float64]
 class HittingSearch:
     """The search by implicit hitting sets. Work is counted in nodes of the master problem."""
 
-    is_stuck = is_outdated = False
+    is_outdated = False
 
     def __init__(self, model: Model, best: Best, scratch: NodeWorkspace, options: Options) -> None:
         self.best, self.options, self.model = best, options, model
+        self.is_stuck = False
         self.conflicts = Conflicts(model, best, scratch, options.random_state)
         self.price = model.cap * model.cost
         self.unit = float(self.price.min())
@@ -85,7 +87,12 @@ class HittingSearch:
         while not self.done and not clock.is_over and self.work < end:
             self.work += 1
             value, _, fates = heapq.heappop(self.open)
-            value, z = self._solve(value, fates, clock)
+            try:
+                value, z = self._solve(value, fates, clock)
+            except ProgramError:  # HiGHS fails: what was proved before stands, and the other searches go on
+                self._put(value, fates)
+                self.is_stuck = True
+                return
             self._set_goal()
             if self._in_full(value) < self.goal:
                 if z is None:
