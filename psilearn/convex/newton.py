@@ -34,6 +34,9 @@ Mask = NDArray[np.bool_]
 MAX_STEPS = 1000
 #: Above this many unknowns the Newton equations are solved by conjugate gradients instead of a Cholesky factor.
 DIRECT_LIMIT = 3000
+#: The same for sparse data, whose products are cheap: at 2,000 features with 1% of entries not zero conjugate gradients
+#: take a tenth of the time of the factors.
+DIRECT_SPARSE = 500
 #: So they are above this many functions, where almost every sample has a set of free coordinates of its own, and above
 #: this many unknowns of several functions, where the Hessian is assembled from many Gram matrices.
 DIRECT_CLASSES, DIRECT_BLOCKS = 10, 500
@@ -322,7 +325,8 @@ def _direction(problem: Problem, free: Mask, delta: Array, gW: Array, gb: Array,
     g = scaling.gradient(gW, gb)
     ridge = scaling.penalty(problem.penalty, m)[0] + damping * float(weights.sum())
     is_small = m == 1 or (m <= DIRECT_CLASSES and g.size <= DIRECT_BLOCKS)
-    by = _cholesky_step if is_small and g.size <= DIRECT_LIMIT else _gradient_step
+    limit = DIRECT_SPARSE if _linear(problem).kind == "CSR" else DIRECT_LIMIT
+    by = _cholesky_step if is_small and g.size <= limit else _gradient_step
     step = by(problem, free, delta, g, ridge)
     if m > 1:
         step -= step.mean(axis=0)

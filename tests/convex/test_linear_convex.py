@@ -345,3 +345,22 @@ def test_samples_far_from_zero_lose_no_digits():
     centred = X - 1e6  # without rounding; R sums to zero
     sums = [float(sum(Fraction(r) * Fraction(x) for r, x in zip(R, column))) for column in centred.T.tolist()]
     np.testing.assert_allclose(space.combine(R[:, None])[0], sums, rtol=1e-12, atol=1e-6)
+
+
+def test_sparse_data_give_the_gram_matrix_of_dense_ones():
+    X = sp.random(300, 30, 0.05, format="csr", random_state=1)
+    weights, rows = np.random.default_rng(2).random(300), np.arange(0, 300, 2)
+    sparse = LinearSpace(X).standardised_gram(rows, weights)
+    np.testing.assert_allclose(sparse, LinearSpace(X.toarray()).standardised_gram(rows, weights), atol=1e-9)
+
+
+def test_many_sparse_features_are_solved_as_dense_ones_are():
+    rng = np.random.default_rng(4)
+    X = sp.random(1500, 700, 0.02, format="csr", random_state=3)
+    y = (X @ rng.normal(size=700) + 0.3 * rng.normal(size=1500) > 0).astype(np.intp)
+    fits = []
+    for data in (X, X.toarray()):
+        problem = Problem(LinearSpace(data), y, 2, Hinge(), Penalty(l2=1.0), 10.0, np.ones(1500))
+        fits.append(newton.solve(problem, Options(tol=1e-6)))
+    assert all(fit.gap <= 1e-6 for fit in fits)
+    assert fits[0].objective == pytest.approx(fits[1].objective, rel=2e-6)

@@ -16,6 +16,7 @@ from .sharp import sharp_product
 _CHUNK = 1 << 22  # entries of float32 data promoted to float64 at a time
 _WIDE = 64  # entries of a row from which columns of zero coefficients are left out
 _FAR_OFF, _LOOKED_AT = 1e3, 64  # spreads between a feature and zero that cost digits, and samples that tell
+_SPARSE = 0.1  # share of entries that are not zero up to which a product of sparse matrices beats one of dense ones
 _GRAM_CHUNK = 1 << 17  # entries of standardised data at a time: they stay in the cache
 
 
@@ -191,6 +192,8 @@ class LinearSpace:
 
     def standardised_gram(self, rows: NDArray[np.intp], weights: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return sum_i weight_i z_i z_i' over some samples, z = ((x - mean)/scale, 1), a (dim + 1, dim + 1) array."""
+        if not isinstance(self.X, np.ndarray) and self.X.nnz <= _SPARSE * self.n * self.dim:
+            return self._sparse_gram(rows, weights[rows])
         mean, scale = self.moments
         p = self.dim + 1
         gram = np.zeros((p, p))
@@ -204,6 +207,23 @@ class LinearSpace:
             Z[:, -1] = 1.0
             Z *= np.sqrt(weights[part])[:, None]
             gram += Z.T @ Z
+        return gram
+
+    def _sparse_gram(self, rows: NDArray[np.intp], weights: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Multiply only what is not zero, and take the means off afterwards; a Newton step bears the rounding."""
+        mean, scale = self.moments
+        X = sp.csr_matrix(self.X[rows], dtype=np.float64)
+        sums, total = np.asarray(X.T @ weights), float(weights.sum())
+        weighted = sp.csr_matrix((X.data * np.repeat(weights, np.diff(X.indptr)), X.indices, X.indptr), shape=X.shape)
+        gram = np.empty((self.dim + 1, self.dim + 1))
+        inner = (X.T @ weighted).toarray()
+        inner -= np.outer(mean, sums - total * mean)
+        inner -= np.outer(sums, mean)
+        inner /= scale
+        inner /= scale[:, None]
+        gram[:-1, :-1] = inner
+        gram[-1, :-1] = gram[:-1, -1] = (sums - total * mean) / scale
+        gram[-1, -1] = total
         return gram
 
     @cached_property
