@@ -285,7 +285,8 @@ def test_bytes_of_the_file_may_be_anything(folder):
         broken = bytearray(whole)
         broken[rng.randrange(12, len(whole))] ^= 1 << rng.randrange(8)
         path.write_bytes(bytes(broken))
-        assert not outcome(path, X, y).ok
+        # the last byte of the compressed stream has bits that nobody reads
+        assert not outcome(path, X, y).ok or gzip.decompress(bytes(broken)) == plain
     for text in (b"", b"\n", b"{}\n", b"[]\n", b"null\n", b"\xff\xfe\n", plain + b"\n", plain[:-1], plain + b"{}\n",
                  plain.replace(b'"end"', b'"End"'), plain.replace(b"{", b'{"bound":"0x0.0p+0",', 1)):  # fmt: skip
         path.write_bytes(gzip.compress(text))
