@@ -17,7 +17,7 @@ import numpy as np
 
 from .core.losses import JUMP_TOLERANCE
 from .core.problem import Problem
-from .core.result import ROUNDING, Certificate, Claim, InconsistentBoundError, Result, Status
+from .core.result import ROUNDING, Certificate, Claim, Result, Status, agreed_bound
 from .core.solving import Clock, Options, SolverSettings, reporting_as
 from .core.spaces import LinearSpace
 
@@ -278,15 +278,11 @@ def _consistent(problem: Problem, result: Result) -> Result:
 
     Tilted problems are steps of an algorithm, whose objectives may cancel; nothing is claimed of them.
     """
-    excess = result.lower_bound - result.objective
-    if problem.tilt is not None or excess <= 0:
+    if problem.tilt is not None or result.lower_bound <= result.objective:
         return result
-    if excess > BOUND_ROUNDING * abs(result.objective) + ROUNDING * problem.zero_value:
-        raise InconsistentBoundError(
-            f"The lower bound {result.lower_bound!r} lies above the objective {result.objective!r} that is attained: "
-            "nothing is proved. Please report this problem."
-        )
-    return replace(result, certificate=replace(result.certificate, bound=result.objective))
+    allowance = BOUND_ROUNDING * abs(result.objective) + ROUNDING * problem.zero_value
+    bound = agreed_bound(result.objective, result.lower_bound, allowance)
+    return replace(result, certificate=replace(result.certificate, bound=bound))
 
 
 def _solve_globally(entry: Solver, problem: Problem, options: Options, start: Result | None) -> Result:

@@ -95,6 +95,16 @@ class Proof(Protocol):
         """Return the lower bound on the optimum of ``problem`` that the proof establishes; -inf if it fails."""
 
 
+def agreed_bound(objective: float, bound: float, allowance: float) -> float:
+    """Return a proved bound, or the attained objective if that lies below it by no more than rounding explains."""
+    if bound - objective > allowance:
+        raise InconsistentBoundError(
+            f"The lower bound {bound!r} lies above the objective {objective!r} that is attained, by more than rounding "
+            f"explains ({allowance:.2g}): nothing is proved. Please report this problem."
+        )
+    return min(bound, objective)
+
+
 @dataclass(frozen=True)
 class Certificate:
     """The one object that makes a claim; objective, bound and gap of a fit are read from here.

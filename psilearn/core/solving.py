@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from .dual import SHARP, Proof
 from .problem import Problem
-from .result import Certificate, Claim, InconsistentBoundError, Result, Status, Step
+from .result import Certificate, Claim, Result, Status, Step, agreed_bound
 from .spaces import LinearSpace
 
 
@@ -205,22 +205,12 @@ def _result(problem: Problem, answer: Answer, objective: float, proof: Proof | N
     W, b, _, clock, n_iter, status, extra = answer
     bound, R = (-math.inf, None) if proof is None else proof
     if bound > objective:  # the bound is proved, so the objective has been rounded down
-        bound = _consistent(problem, answer, objective, bound)
+        error = problem.value_error(W, b)
+        # A Gram matrix that is not quite positive semidefinite proves nothing; elsewhere it is an error of ours.
+        is_void = problem.is_kernel and bound - objective > error
+        bound = -math.inf if is_void else agreed_bound(objective, bound, error)
     clock.note(objective, bound)
     certificate = Certificate(Claim.CONVEX, objective, bound, rechecked=True, evidence=R)
     done = certificate.gap <= options.tol
     final = Status.OPTIMAL if done else (status or Status.STALLED)
     return Result(W, b, final, certificate, n_iter, tuple(clock.history), R, dict(extra))
-
-
-def _consistent(problem: Problem, answer: Answer, objective: float, bound: float) -> float:
-    """Return the objective in place of a bound above it, if rounding of the objective explains that.
-
-    With a Gram matrix that is not quite positive semidefinite nothing is proved; elsewhere it is an error of ours.
-    """
-    error = problem.value_error(answer.W, answer.b)
-    if bound - objective <= error:
-        return objective
-    if problem.is_kernel:
-        return -math.inf
-    raise InconsistentBoundError(f"bound {bound!r} above objective {objective!r}, whose error is at most {error:.2g}")

@@ -402,7 +402,7 @@ def test_a_false_bound_is_an_error(monkeypatch):
     problem = Problem(LinearSpace(X), y.astype(np.intp), 2, Hinge(), Penalty(l2=1.0), 1.0, np.ones(y.size))
     honest = Problem.proof
 
-    def lying(self, R):
+    def lying(self, R, *sharp):
         proof = honest(self, R)
         return Proof(proof.bound * (1 + 1e-6), proof.multipliers)
 
