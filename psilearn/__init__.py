@@ -20,9 +20,11 @@ __version__ = "0.2.0"
 
 if TYPE_CHECKING:
     from .app.audit import find_label_issues
+    from .app.cards import score_card, what_if_form
     from .app.export.write import export
     from .app.label_prices import certify_labels
     from .app.persist import load, save
+    from .estimators.rule_path import rules_path
     from .estimators.rules import L0BoostClassifier, LPBoostClassifier, SlipperClassifier
     from .estimators.tuning.classifier import TunedClassifier
     from .proofs.write import check, prove
@@ -43,7 +45,10 @@ _LAZY = {
     "find_label_issues": "app.audit",
     "load": "app.persist",
     "prove": "proofs.write",
+    "rules_path": "estimators.rule_path",
     "save": "app.persist",
+    "score_card": "app.cards",
+    "what_if_form": "app.cards",
 }
 _LAZY_MODULES = {
     "datasets": "datasets",
@@ -86,9 +91,12 @@ __all__ = [
     "load",
     "prove",
     "regularization_path",
+    "rules_path",
     "save",
+    "score_card",
     "solve",
     "truncation_path",
+    "what_if_form",
 ]
 
 

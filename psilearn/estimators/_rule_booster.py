@@ -17,7 +17,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, colu
 
 from ..core.result import Status, Verification
 from ..core.solving import Clock
-from ..rules import checks
+from ..rules import checks, reading
 from ..rules.attributes import Attribute, Table
 from ..rules.binarize import LogicalBinarizer, read_table
 from ..rules.joint import Vote
@@ -93,7 +93,8 @@ class RuleBooster(ClassifierMixin, BaseEstimator, ABC):
     base_learner: Any = None
     binarizer: Any
     time_limit: float | None = None
-    _promises_optimum = True
+    max_rules: int | None = None
+    points: int | None = None
     #: What to do about a constant model.
     _against_constant: str
 
@@ -270,7 +271,23 @@ class RuleBooster(ClassifierMixin, BaseEstimator, ABC):
     @property
     def _unit(self) -> float:
         """Points of a weight of 1 in texts: whole points are shown as they are."""
-        return 100.0 if getattr(self, "points", None) is None else 1.0
+        return 100.0 if self.points is None else 1.0
+
+    @property
+    def _is_short(self) -> bool:
+        return self.max_rules is not None or self.points is not None
+
+    @property
+    def _promises_optimum(self) -> bool:
+        """Whether a fit that does not end with a proof is worth a warning."""
+        return not self._is_short
+
+    def _check_limits(self) -> None:
+        for name in ("max_rules", "points"):
+            if getattr(self, name) is not None:
+                checks.count(name, getattr(self, name), 1)
+                if self.base_learner is not None:
+                    raise ValueError(f"{name} is for rules: it cannot be used with another base_learner.")
 
     @property
     def _n_scores(self) -> int:
@@ -326,8 +343,25 @@ class RuleBooster(ClassifierMixin, BaseEstimator, ABC):
             data: Any = validate_data(self, X, reset=False, dtype=np.float64)
             n = data.shape[0]
         else:
-            data, _ = read_table(self, X, reset=False)
+            data, _ = read_table(self, self._completed(X), reset=False)
             n = len(data[0])
+        return self._scores(data, n)
+
+    def _conditions(self) -> list[Rule]:
+        return [rule for rule in self.rules_ if isinstance(rule, Rule)]
+
+    def _completed(self, X: Any) -> Any:
+        """A DataFrame that lacks columns no rule asks for gets them, empty."""
+        names = getattr(self, "feature_names_in_", None)
+        if names is None or not hasattr(X, "reindex") or len(X.columns) >= len(names):
+            return X
+        used = {int(a.feature) for rule in self._conditions() for a, _ in rule.condition.parts}
+        present = [name for name in names if name in set(X.columns)]
+        needed = {names[feature] for feature in used}
+        is_part = list(X.columns) == present and needed <= set(present)
+        return X.reindex(columns=names) if is_part else X
+
+    def _scores(self, data: Any, n: int) -> NDArray[np.float64]:
         scores = np.zeros((n, self._n_scores))
         records = np.zeros_like(scores)
         for rule, weight, problem in zip(self.rules_, self.weights_, self.rule_problem_):
@@ -359,6 +393,70 @@ class RuleBooster(ClassifierMixin, BaseEstimator, ABC):
             Labels.
         """
         return self._winners(self.decision_function(X))
+
+    def _read_rows(self, X: Any) -> tuple[Table, list[str]]:
+        """Typed columns of new rows with their names, for what is said about conditions."""
+        check_is_fitted(self)
+        if self.base_learner is not None:
+            raise ValueError("Only rules with conditions can be explained, not those of another base_learner.")
+        return read_table(self, self._completed(X), reset=False)
+
+    def explain(self, X: Any) -> list[reading.Explanation]:
+        """Say for each row which rules apply, for which class, and with how many points.
+
+        Parameters
+        ----------
+        X : array-like or DataFrame of shape (n, d)
+            A DataFrame needs only the columns that the rules ask for.
+
+        Returns
+        -------
+        list of Explanation
+            ``prediction, scores, fired``; ``str`` of one is a text.
+        """
+        table, _ = self._read_rows(X)
+        n = len(table[0])
+        given = self._winners(self._scores(table, n))
+        rules = self._conditions()
+        holds = [rule.condition.holds(table) for rule in rules]
+        out = []
+        for i in range(n):
+            scores: dict[Any, float] = {}
+            fired = []
+            for rule, weight, covered in zip(rules, self.weights_, holds):
+                if covered[i]:
+                    points = self._unit * float(weight)
+                    scores[rule.label] = scores.get(rule.label, 0.0) + points
+                    fired.append((str(rule.condition), rule.label, points))
+            out.append(reading.Explanation(given[i], scores, fired))
+        return out
+
+    def what_would_change(self, X: Any, target: Any = None) -> list[list[reading.Change]]:
+        """Find for each row the fewest features that would have to be otherwise for another class.
+
+        Parameters
+        ----------
+        X : array-like or DataFrame of shape (n, d)
+            A few rows: the search tries combinations of up to three features.
+        target : object, optional
+            The class that is wanted; any other class if None.
+
+        Returns
+        -------
+        list of list of Change
+            ``feature, now, condition, value`` of each change; an empty list if none with three features was found.
+        """
+        table, names = self._read_rows(X)
+        if target is not None and target not in self.classes_.tolist():
+            raise ValueError(f"target must be one of the classes {self.classes_.tolist()}, got {target!r}.")
+
+        def predict(rows: Table) -> NDArray:
+            return self._winners(self._scores(rows, len(rows[0])))
+
+        rows = ([column[i : i + 1] for column in table] for i in range(len(table[0])))
+        return [
+            reading.smallest_change(row, names, self._conditions(), self.attributes_, predict, target) for row in rows
+        ]
 
     def export_text(self) -> str:
         """The model as a text: points of each rule, what it votes for, when it applies, its training record.

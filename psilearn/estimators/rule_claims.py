@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from ..core.result import Verification, relative_gap
 from ..rules import joint, lpboost
 from ..rules.l0 import boost as l0boost
+from ..rules.l0 import exact
 from ..rules.l0.cuts import PairCuts
 from ..rules.observations import Observations
 from ..rules.pricing.oracles import Column, LearnerOracle, MatrixOracle, MonomialOracle, Oracle
@@ -96,6 +97,31 @@ def check_l0(
     if not _violation(data, H, mu, xi) <= stated.violation + ROUNDING and stated.lower_bound > -math.inf:
         return _refused(f"cuts are violated by more than {stated.violation!r}")
     bound = min(bound, stated.lower_bound)
+    return Verification(True, objective, bound, relative_gap(objective, bound), "")
+
+
+def check_limited(
+    data: Observations,
+    dearer: Oracle,
+    rho: float,
+    costs: list[float],
+    result: l0boost.L0BoostResult,
+    max_rules: int,
+) -> Verification:
+    """Recompute the value in (15) of a list of at most ``max_rules`` rules, and its bound with raised costs."""
+    H = _answers(data, dearer, result)
+    lam = result.weights
+    if H is None or not (np.all(lam > 0) and abs(lam.sum() - 1.0) <= ROUNDING and lam.size <= max_rules):
+        return _refused("the base learner, the data or the list allow no proof")
+    orders = [getattr(column.key, "order", 0) for column in result.columns]
+    objective, _ = exact.evaluate(data, [Column(None, h, costs[k]) for h, k in zip(H.T, orders)], lam, rho)
+    allowance = ROUNDING * max(1.0, abs(objective))
+    if not abs(objective - result.objective) <= allowance:
+        return _refused(f"the list gives {objective!r}, {result.objective!r} is stated")
+    bound = _proved_bound(data, dearer, rho, min(costs) + result.theta, result) - result.theta * max_rules
+    if not result.lower_bound <= bound + allowance:
+        return _refused(f"the lower bound {result.lower_bound!r} is stated, but only {bound!r} is proved")
+    bound = min(bound, result.lower_bound)
     return Verification(True, objective, bound, relative_gap(objective, bound), "")
 
 

@@ -16,11 +16,12 @@ from ..core.result import Status, Verification, relative_gap
 from ..core.solving import Clock
 from ..rules import checks, frontier, joint, lpboost, short, slipper, tuning
 from ..rules.l0 import boost as l0boost
+from ..rules.l0 import exact, limited
 from ..rules.observations import Observations
-from ..rules.pricing.oracles import Column
+from ..rules.pricing.oracles import Column, MonomialOracle
 from ._rule_booster import RuleBooster, Training
 from .docstrings import completed
-from .rule_claims import check_joint, check_l0, check_lpboost
+from .rule_claims import check_joint, check_l0, check_limited, check_lpboost
 
 __all__ = ["L0BoostClassifier", "LPBoostClassifier", "SlipperClassifier"]
 
@@ -147,11 +148,7 @@ class LPBoostClassifier(RuleBooster):
             checks.count("max_order", self.max_order, 0)
         checks.count("max_iter", self.max_iter, 1)
         checks.tolerance(self.tol)
-        for name in ("max_rules", "points"):
-            if getattr(self, name) is not None:
-                checks.count(name, getattr(self, name), 1)
-                if self.base_learner is not None:
-                    raise ValueError(f"{name} is for rules: it cannot be used with another base_learner.")
+        self._check_limits()
         if self.multiclass not in ("joint", "one-vs-rest"):
             raise ValueError(f"multiclass must be 'joint' or 'one-vs-rest', got {self.multiclass!r}.")
         if not _is_auto(self.nu) and (not isinstance(self.nu, Real) or not 0 < float(self.nu) <= 1):
@@ -176,14 +173,6 @@ class LPBoostClassifier(RuleBooster):
         )
         result = replace(result, max_order=choice.order, held_out_error=choice.error)
         return result.columns, result.weights, result
-
-    @property
-    def _is_short(self) -> bool:
-        return self.max_rules is not None or self.points is not None
-
-    @property
-    def _promises_optimum(self) -> bool:  # type: ignore[override]
-        return not self._is_short
 
     def _short_list(self, program: tuning.Program, seconds: float) -> lpboost.LPBoostResult:
         """A list of few rules, and the bound of the program without a limit on their number."""
@@ -288,6 +277,11 @@ class L0BoostClassifier(RuleBooster):
         Constant of the code length (28).
     costs : "mdl", float or callable, default="mdl"
         Cost c_u of a rule: the code length (28), a constant, or a function of the order.
+    max_rules : int, optional
+        At most so many rules, constants included: the integer program (15) over the rules that the relaxation and local
+        search propose, bounded over all rules. ``objective_`` is then the value in (15): mistakes plus costs.
+    points : int, optional
+        Whole numbers of points, at most so many for a rule; with ``max_rules=None`` at most 8 rules.
     cuts : {"valid", "paper"}, default="valid"
         Valid pair cuts, or those printed in the paper, which are no relaxation and give no lower bound.
     binarizer : "auto", "support" or LogicalBinarizer, default="auto"
@@ -336,6 +330,8 @@ class L0BoostClassifier(RuleBooster):
         max_order=1,
         kappa=1.5,
         costs="mdl",
+        max_rules=None,
+        points=None,
         cuts="valid",
         binarizer="auto",
         base_learner=None,
@@ -347,6 +343,8 @@ class L0BoostClassifier(RuleBooster):
         self.max_order = max_order
         self.kappa = kappa
         self.costs = costs
+        self.max_rules = max_rules
+        self.points = points
         self.cuts = cuts
         self.binarizer = binarizer
         self.base_learner = base_learner
@@ -367,6 +365,7 @@ class L0BoostClassifier(RuleBooster):
             raise ValueError(f"costs must be 'mdl', a number or a callable, got {self.costs!r}.")
         if not isinstance(self.kappa, Real) or not math.isfinite(self.kappa):
             raise ValueError(f"kappa must be a finite number, got {self.kappa!r}.")
+        self._check_limits()
 
     def _costs(self, data: Observations) -> list[float]:
         """c(0), ..., c(K); classifiers that are not monomials count as order 1."""
@@ -381,19 +380,49 @@ class L0BoostClassifier(RuleBooster):
     def _solve(self, data: Observations, seconds: float) -> tuple[list[Column], NDArray, Any]:
         if isinstance(self.base_learner, str) and not np.isin(data.X, (-1, 0, 1)).all():
             raise ValueError("L0-RBoost needs answers -1, 0 or 1 from a precomputed base learner.")
-        self.rho_ = self._margin(data)
+        self.rho_, clock = self._margin(data), Clock(seconds)
         costs = self._costs(data)
         result = l0boost.solve(
             data, self._oracle(data, costs.__getitem__), self.rho_, cuts=self.cuts, min_cost=min(costs), tol=self.tol,
             integer_costs=all(c.is_integer() for c in costs), max_iter=self.max_iter, time_limit=seconds,
         )  # fmt: skip
-        return result.columns, result.weights, result
+        if self._is_short:
+            result = self._short_list(data, costs, result, max(0.0, clock.left))
+        return result.columns, result.votes, result
+
+    def _short_list(
+        self, data: Observations, costs: list[float], relaxed: l0boost.L0BoostResult, seconds: float
+    ) -> l0boost.L0BoostResult:
+        """The list of the integer program with at most ``max_rules`` rules, and its bound."""
+        found = limited.solve(data, costs, self.rho_, relaxed, self.max_rules or CARD_RULES, seconds)
+        columns, weights, points = found.columns, found.weights, None
+        if self.points is not None:
+            oracle = MonomialOracle(data, len(costs) - 1, costs)
+            card = short.rounded(
+                short.TwoClasses(data, oracle), short.Fitted(columns, weights, 0.0, np.empty(0)), self.points
+            )
+            columns, points, weights = card.columns, card.weights, card.weights / card.weights.sum()
+        value, wrong = exact.evaluate(data, columns, weights, self.rho_)
+        bound = min(found.lower_bound, value)
+        certificate = replace(
+            relaxed.certificate, objective=value, lower_bound=bound, integer_bound=bound, integer_value=value
+        )
+        is_proved = value - bound <= self.tol * max(1.0, abs(value))
+        return replace(
+            found.relaxed, columns=columns, weights=weights, mu=(weights > 0).astype(float), xi=wrong.astype(float),
+            certificate=certificate, points=points, theta=found.theta,
+            status=Status.OPTIMAL if is_proved else Status.HEURISTIC,
+        )  # fmt: skip
 
     def _margin(self, data: Observations) -> float:
         return min(1.0, 20.0 / data.total) if isinstance(self.rho, str) else float(self.rho)
 
     def _checked(self, data: Observations, result: l0boost.L0BoostResult) -> Verification:
         costs = self._costs(data)
+        if self._is_short:
+            most, raised = self.max_rules or CARD_RULES, [cost + result.theta for cost in costs]
+            oracle = self._oracle(data, raised.__getitem__)
+            return check_limited(data, oracle, self._margin(data), costs, result, most)
         return check_l0(data, self._oracle(data, costs.__getitem__), self._margin(data), costs, result)
 
     def _bound_of(self, result: l0boost.L0BoostResult) -> float:
@@ -445,7 +474,9 @@ class SlipperClassifier(RuleBooster):
     ['low', 'high']
     """
 
-    _promises_optimum = False
+    @property
+    def _promises_optimum(self) -> bool:
+        return False
 
     def __init__(self, max_rounds=100, folds=5, binarizer="auto", random_state=0):
         self.max_rounds = max_rounds

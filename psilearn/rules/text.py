@@ -34,6 +34,44 @@ def net_points(rules: Sequence[Rule | GivenRule], weights: Sequence[float]) -> d
     )
 
 
+def _right_for_positive(rule: Rule) -> float:
+    """Training weight of the positive class that a rule covers."""
+    return rule.n_right if rule.sign > 0 else rule.n_covered - rule.n_right
+
+
+def merged_intervals(net: dict[Any, float], records: dict[Any, tuple[float, float]]) -> dict[Any, float]:
+    """Write equal and opposite points at two cut points of one feature as one interval: "1.2 < x <= 2.6".
+
+    The records (covered weight, and that of the positive class) of new intervals are added to ``records``.
+    """
+    merged = dict(net)
+    for key in list(net):
+        if not isinstance(key, Conjunction) or key.order != 1 or key.parts[0][0].kind != "above" or key not in merged:
+            continue
+        ((attribute, answer),) = key.parts
+        for other in list(merged):
+            if not isinstance(other, Conjunction) or other.order != 1 or other == key:
+                continue
+            ((second, same),) = other.parts
+            is_pair = second.kind == "above" and second.feature == attribute.feature and same == answer
+            if not is_pair or abs(merged[key] + merged[other]) > 1e-9 * abs(merged[key]):
+                continue
+            # the wider condition keeps its points inside the interval
+            wide, narrow = (key, other) if (attribute.value < second.value) == answer else (other, key)
+            low, high = sorted((attribute, second), key=lambda a: a.value)
+            interval = Conjunction(((low, True), (high, False)))
+            if interval in merged:
+                continue
+            merged[interval] = merged[wide]
+            records[interval] = (
+                records[wide][0] - records[narrow][0],
+                records[wide][1] - records[narrow][1],
+            )
+            del merged[wide], merged[narrow]
+            break
+    return dict(sorted(merged.items(), key=lambda pair: -abs(pair[1])))
+
+
 def constant_score(rules: Sequence[Rule | GivenRule], weights: Sequence[float]) -> float | None:
     """The score of every observation if only votes without a condition are left after setting off; else None."""
     net = net_points(rules, weights)
@@ -51,18 +89,18 @@ def votes_text(
     rules: Sequence[Rule | GivenRule], weights: Sequence[float], positive: Any, negative: Any, unit: float = 100.0
 ) -> list[str]:
     """One line per condition: points (``unit`` for a weight of 1), their class, and how often that was right."""
-    record = {rule.condition: rule for rule in rules if isinstance(rule, Rule)}
+    records = {rule.condition: (rule.n_covered, _right_for_positive(rule)) for rule in rules if isinstance(rule, Rule)}
     lines = []
-    for key, value in net_points(rules, weights).items():
+    for key, value in merged_intervals(net_points(rules, weights), records).items():
         points = f"{unit * abs(value):6.4g}"
         if not isinstance(key, Conjunction):
             lines.append(f"{points}  as {key} says")
             continue
         line = f"{points}  for {positive if value > 0 else negative}"
         if key.order:
-            rule = record[key]
-            right = rule.n_right if rule.sign * value > 0 else rule.n_covered - rule.n_right
-            line += f"  if  {key}   [right for {right:g} of {rule.n_covered:g}]"
+            covered, positive_ones = records[key]
+            right = positive_ones if value > 0 else covered - positive_ones
+            line += f"  if  {key}   [right for {right:g} of {covered:g}]"
         else:
             line += "  always"
         lines.append(line)

@@ -2,12 +2,14 @@
 
 import itertools
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from psilearn.core.solving import Clock
-from psilearn.estimators.rules import LPBoostClassifier
+from psilearn.estimators.rule_path import rules_path
+from psilearn.estimators.rules import L0BoostClassifier, LPBoostClassifier
 from psilearn.rules import frontier, joint, lpboost, short
 from psilearn.rules.observations import Observations
 from psilearn.rules.pricing.oracles import MonomialOracle
@@ -116,7 +118,7 @@ def test_several_classes_have_short_lists_and_points_too():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(150, 3))
     y = np.array(["a", "b", "c"])[(X[:, 0] > -0.4).astype(int) + (X[:, 0] + 0.3 * X[:, 1] > 0.5)]
-    model = LPBoostClassifier(nu="auto", max_rules=5, points=3, max_order=2).fit(X, y)
+    model = LPBoostClassifier(nu=0.3, max_rules=5, points=3, max_order=2).fit(X, y)
     assert model.n_rules_ <= 5
     assert set(model.weights_) <= {1.0, 2.0, 3.0}
     assert model.score(X, y) > 0.8
@@ -177,3 +179,57 @@ def test_margins_of_several_classes():
     assert sorted(by_label[1]) == [1.0, 1.0]
     assert sorted(by_label[2]) == [-1.0, 0.0]
     assert sorted(by_label[0]) == [0.0, 0.0]
+
+
+@pytest.mark.parametrize("options", [{"max_rules": 2}, {"max_rules": 3, "points": 3}, {"points": 5, "costs": 1.0}])
+def test_l0_boost_keeps_to_the_limits_with_an_honest_bound(options):
+    A, y = noisy(4, n=60)
+    model = L0BoostClassifier(**options).fit(A, y)
+    most = options.get("max_rules", 8)
+    assert model.n_rules_ <= most
+    assert model.lower_bound_ <= model.objective_
+    verified = model.verify(A, y)
+    assert verified.ok
+    (result,) = model.results_
+    worse = replace(result, certificate=replace(result.certificate, lower_bound=result.objective + 1))
+    model.results_ = [worse]
+    assert not model.verify(A, y).ok
+    if "points" in options:
+        assert set(model.weights_) <= set(range(1, options["points"] + 1))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_bound_with_few_rules_is_below_every_list(seed):
+    A, y = noisy(seed, n=30, N=3)
+    model = L0BoostClassifier(max_rules=2, costs=1.0, rho=0.05).fit(A, y)
+    data = Observations.merge(A, y)
+    H = all_columns(data.X, 1)
+    best = math.inf
+    for pair in itertools.combinations(range(H.shape[1]), 2):
+        for share in np.linspace(0, 1, 21):
+            margins = data.y * (H[:, pair] @ [share, 1 - share])
+            best = min(best, float(data.weight @ (margins < 0.05)) + (share > 0) + (share < 1))
+    assert model.lower_bound_ <= best + 1e-6
+    assert model.objective_ <= best + 2
+
+
+def test_the_path_of_lists():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(150, 3))
+    y = np.where((X[:, 0] > 0) ^ (rng.random(150) < 0.1), "ill", "well")
+    path = rules_path(LPBoostClassifier(nu="auto"), X, y, max_rules=4)
+    assert path.n_rules.tolist() == [1, 2, 3, 4]
+    assert (path.bounds <= path.train_errors + 1e-9).all()
+    assert path.bounds[1] > 0
+    assert ((path.errors >= 0) & (path.errors <= 0.6)).all()
+    for m in path.n_rules:
+        model = path.estimator(m)
+        assert model.n_rules_ <= m
+        assert 1 - model.score(X, y) == pytest.approx(path.train_errors[m - 1])
+    assert 1 <= path.best <= 4
+    assert len(str(path).splitlines()) == 5
+    with pytest.raises(ValueError, match="n_rules"):
+        path.estimator(9)
+    with pytest.raises(ValueError, match="LPBoostClassifier"):
+        rules_path(L0BoostClassifier(), X, y)
+    assert path.plot() is not None

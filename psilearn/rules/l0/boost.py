@@ -96,7 +96,8 @@ class RelaxationCertificate:
 class L0BoostResult:
     """Voting classifiers with lambda and mu, slacks xi of the merged observations, and the certificate.
 
-    ``evidence`` holds the multipliers (w, v, alpha) of its lower bound and the pairs that v is about.
+    ``evidence`` holds the multipliers (w, v, alpha) of its lower bound and the pairs that v is about. A list of limited
+    length (:mod:`.limited`) may have whole ``points``, and its bound is that with costs raised by ``theta``.
     """
 
     columns: list[Column]
@@ -110,6 +111,13 @@ class L0BoostResult:
     n_cuts: int
     history: tuple
     evidence: tuple[NDArray, NDArray, float, NDArray, NDArray] | None = None
+    points: NDArray[np.float64] | None = None
+    theta: float = 0.0
+
+    @property
+    def votes(self) -> NDArray[np.float64]:
+        """What each rule counts: its points, or lambda if there are none."""
+        return self.weights if self.points is None else self.points
 
     @property
     def objective(self) -> float:

@@ -80,17 +80,21 @@ def solve(
     columns: list[Column],
     rho: float,
     *,
+    max_rules: int | None = None,
     start: NDArray[np.float64] | None = None,
     gap_tol: float = 1e-6,
     time_limit: float = np.inf,
 ) -> IntegerModel:
-    """Solve (15) over the given columns; ``start`` are weights of a known model.
+    """Solve (15) over the given columns, with at most ``max_rules`` of them; ``start`` are weights of a known model.
 
     The value is recomputed from the weights; the bound is attested by HiGHS.
     """
     if not columns:
         raise ValueError("The exact problem needs at least one classifier.")
     session = _program(data, columns, rho)
+    if max_rules is not None:
+        m, U = data.y.size, len(columns)
+        session.add_rows(np.r_[np.zeros(m), np.ones(U), np.zeros(U)], -np.inf, float(max_rules))
     session.set(mip_rel_gap=gap_tol, mip_feasibility_tolerance=1e-9)
     if start is not None:
         mistakes = evaluate(data, columns, start, rho)[1]

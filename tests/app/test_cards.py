@@ -1,0 +1,70 @@
+"""Score cards and the what-if form."""
+
+import json
+import xml.etree.ElementTree as ElementTree
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from psilearn import L0BoostClassifier, LPBoostClassifier, score_card, what_if_form
+
+from oracles.frames import frame
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    X, y = frame(0, n=150)
+    return LPBoostClassifier(nu=0.4, max_order=2, max_rules=6, points=4).fit(X, y), X, y
+
+
+def test_the_card_adds_up_to_the_score(fitted):
+    model, X, y = fitted
+    card = score_card(model, X, y)
+    conditions = {str(rule.condition): rule for rule in model.rules_}
+    total = np.zeros(len(X))
+    for condition, points in card.lines:
+        assert points == round(points)
+        total += points * (1.0 if condition == "always" else conditions[condition].covers(X))
+    np.testing.assert_allclose(total, np.round(model.decision_function(X), 6), atol=1e-6)
+    assert all(f"{points:+6.4g}" in card.text() for _, points in card.lines)
+
+
+def test_risks_are_monotone_and_count_every_row(fitted):
+    model, X, y = fitted
+    risks = score_card(model, X, y).risks
+    shares = [share for _, share, _ in risks]
+    assert shares == sorted(shares)
+    assert sum(n for *_, n in risks) == len(X)
+    assert sum(n * share for _, share, n in risks) == pytest.approx((y == model.classes_[1]).sum())
+    assert score_card(model).risks == []
+
+
+def test_names_are_escaped_and_the_pictures_are_well_formed():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"<b>&": rng.normal(size=80)})
+    y = np.where(X["<b>&"] > 0, "<i>", "no")
+    model = L0BoostClassifier().fit(X, y)
+    card = score_card(model, X, y)
+    ElementTree.fromstring(card.svg())
+    assert "<b>" not in card.html().replace("<table", "")
+    assert "<i>" not in what_if_form(model)
+
+
+def test_several_classes_have_no_card():
+    X = np.arange(60.0)[:, None]
+    model = LPBoostClassifier(nu=0.5).fit(X, np.repeat([0, 1, 2], 20))
+    with pytest.raises(ValueError, match="two classes"):
+        score_card(model)
+    assert "psi-form" in what_if_form(model)
+
+
+def test_the_form_knows_every_rule_and_begins_with_the_row(fitted):
+    model, X, _ = fitted
+    form = what_if_form(model, X.iloc[[3]])
+    spec = json.loads(form.split('<script type="application/json">')[1].split("</script>")[0])
+    assert [rule["text"] for rule in spec["rules"]] == [str(rule.condition) for rule in model.rules_]
+    assert {field["feature"] for field in spec["fields"]} == {
+        a.feature for rule in model.rules_ for a, _ in rule.condition.parts
+    }
+    assert "http" not in form
