@@ -96,8 +96,15 @@ def score_card(model: RuleBooster, X: Any = None, y: Any = None) -> ScoreCard:
     ----------
     model : LPBoostClassifier or L0BoostClassifier
         Fitted; two classes.
-    X, y : optional
+    X : array-like or DataFrame, optional
         Rows from which the share of the positive class by score is taken.
+    y : array-like, optional
+        Their labels.
+
+    Returns
+    -------
+    ScoreCard
+        With ``text()``, ``html()`` and ``svg()``.
     """
     if len(model.classes_) != 2:
         raise ValueError("A score card is for two classes; for more, export_text() lists the points of each class.")
@@ -136,6 +143,11 @@ def what_if_form(model: RuleBooster, row: Any = None) -> str:
         Fitted on conditions.
     row : DataFrame or array of one row, optional
         The values to begin with.
+
+    Returns
+    -------
+    str
+        The fragment, to be put anywhere into a page.
     """
     rules = [(rule, w) for rule, w in zip(model.rules_, model.weights_) if isinstance(rule, Rule)]
     attributes = list({a: None for rule, _ in rules for a, _ in rule.condition.parts})

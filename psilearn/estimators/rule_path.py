@@ -91,16 +91,21 @@ def rules_path(
     estimator : LPBoostClassifier
         Its order (1 if "auto"), binarizer, points and seed are used; it is not changed. With a given nu the weights are
         those of largest soft margin.
-    X, y, sample_weight
-        Training data as for ``fit``.
+    X : array-like or DataFrame of shape (n, d)
+        Training rows as for ``fit``.
+    y : array-like of shape (n,)
+        Their labels.
     max_rules : int, default=20
         The longest list.
+    sample_weight : array-like of shape (n,), optional
+        Their weights.
     time_limit : float, default=60
         Seconds for all of it; half of them for the cross-validation, a quarter for the bounds.
 
     Returns
     -------
     RulesPath
+        Errors, bounds and fitted lists by length.
 
     Examples
     --------
