@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 #: Rounds of expectation maximisation; it settles within a few.
 ROUNDS = 50
 #: Weight, in labels of each class, of "this annotator is as good as all of them together".
-PSEUDO = 10.0
+PSEUDO = 5.0
 
 
 class Consensus(NamedTuple):

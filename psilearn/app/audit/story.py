@@ -63,6 +63,8 @@ def _refusal(issues: pd.DataFrame) -> list[str]:
 def _share(issues: pd.DataFrame) -> str:
     share, (low, high), n = issues.attrs["share"], issues.attrs["share_interval"], len(issues)
     p = issues.attrs["p_clean"]
+    if p >= REJECTED and round(high * n) == 0:
+        return f"No label looks wrong; the test of 'no label is wrong' does not reject it (p = {p:.2g})."
     if p >= REJECTED:
         return (
             f"The labels may well be clean: no more than {_percent(high)} of them look wrong ({_rows_of(high * n)}), "

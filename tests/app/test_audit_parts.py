@@ -1,0 +1,168 @@
+"""The parts of an audit: other sources of scores, refusal, annotators, reasons, and what is wrong beside the labels."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.linear_model import LogisticRegression
+
+from psilearn import find_label_issues
+from psilearn.app.audit import machines
+from psilearn.app.audit.annotators import consensus
+from psilearn.app.audit.checks import findings
+from psilearn.app.audit.issues import near_chance
+from psilearn.app.audit.machines import standardised
+from psilearn.app.audit.reasons import reasons
+from psilearn.app.audit.story import answer
+from psilearn.app.compare.job import flip_labels
+from psilearn.app.tables import understand
+
+
+def probabilities(n, k, steep, seed=0):
+    """Probabilities of classes, and labels drawn from them."""
+    rng = np.random.default_rng(seed)
+    scores = steep * rng.normal(size=(n, k))
+    p = np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True)
+    return p, (p.cumsum(axis=1) < rng.random((n, 1))).sum(axis=1)
+
+
+def test_given_probabilities_need_no_fit():
+    p, truth = probabilities(800, 3, 4.0)
+    names = np.array(["a", "b", "c"])
+    given, rows = flip_labels(truth, 0.1, 1)
+    table = find_label_issues(None, names[given], pred_probs=p)
+    assert table.attrs["share"] == pytest.approx(0.1, abs=0.03)
+    low, high = table.attrs["share_interval"]
+    assert low <= table.attrs["share"] <= high
+    assert table.attrs["noise_matrix"].to_numpy().sum(axis=1) == pytest.approx(np.ones(3))
+    assert list(table.attrs["noise_matrix"].index) == ["a", "b", "c"]
+    assert table.attrs["held_out_error"] == pytest.approx(np.mean(p.argmax(axis=1) != given))
+    assert np.isin(table["index"].head(40), rows).mean() > 0.8
+    with pytest.raises(ValueError, match="a column per class"):
+        find_label_issues(None, names[given], pred_probs=p[:, :2])
+    with pytest.raises(ValueError, match="add up to 1"):
+        find_label_issues(None, names[given], pred_probs=2 * p)
+
+
+def test_labels_that_go_wrong_one_way_show_in_the_matrix():
+    p, truth = probabilities(4000, 2, 6.0, seed=2)
+    rng = np.random.default_rng(0)
+    given = np.where((truth == 1) & (rng.random(4000) < 0.3), 0, truth)
+    matrix = find_label_issues(None, given, pred_probs=p).attrs["noise_matrix"]
+    assert matrix.loc[1, 0] == pytest.approx(0.3, abs=0.05)
+    assert matrix.loc[0, 1] < 0.03
+
+
+def test_no_share_where_the_model_is_near_chance():
+    p, _ = probabilities(400, 2, 1.0)
+    given = np.random.default_rng(5).integers(0, 2, 400)
+    table = find_label_issues(None, given, pred_probs=p)
+    assert np.isnan(table.attrs["share"])
+    assert np.isnan(table.attrs["share_interval"]).all()
+    assert any("not reliably better than guessing" in sentence for sentence in answer(table))
+    assert len(table) == 400
+    assert near_chance(0.48, 0.5, 10_000)  # certain, but next to nothing
+    assert near_chance(0.3, 0.5, 20)  # much, but not certain
+    assert not near_chance(0.3, 0.5, 200)
+
+
+def test_noise_free_xor_is_clean():
+    X = np.random.default_rng(1).uniform(-1, 1, (250, 2))
+    table = find_label_issues(X, X[:, 0] * X[:, 1] > 0)
+    assert table.attrs["share"] < 0.03
+    assert table.attrs["p_clean"] > 0.01
+
+
+def test_an_estimator_of_ones_own_sees_whole_groups():
+    class Watching(LogisticRegression):
+        """Remembers the groups of what it was trained on and asked about."""
+
+        def fit(self, X, y):
+            self.trained_ = set(X[:, 2])
+            return super().fit(X, y)
+
+        def decision_function(self, X):
+            assert not self.trained_ & set(X[:, 2])
+            return super().decision_function(X)
+
+    rng = np.random.default_rng(0)
+    y = np.resize([0, 1], 120)
+    groups = np.arange(120) // 4
+    X = np.c_[rng.normal(size=(120, 2)) + 3 * y[:, None], groups]
+    table = find_label_issues(X, y, Watching(), groups=groups)
+    assert table.attrs["model"] == "Watching"
+    assert table.attrs["share"] < 0.05
+    with pytest.raises(AssertionError):
+        find_label_issues(X, y, Watching())
+
+
+def test_competition_takes_whole_groups():
+    groups = np.arange(4000) // 5
+    rows = machines.competition_rows(np.zeros(4000, dtype=int), groups, 0)
+    counts = np.unique(groups[rows], return_counts=True)[1]
+    assert rows.size == machines.SETTINGS.rows
+    assert np.sum(counts < 5) <= 1
+
+
+def test_annotators_are_weighed_by_how_good_they_are():
+    rng = np.random.default_rng(0)
+    truth = rng.integers(0, 3, 1200)
+    classes = np.array(["a", "b", "c"])
+
+    def person(right):
+        return np.where(rng.random(1200) < right, truth, (truth + rng.integers(1, 3, 1200)) % 3)
+
+    given = person(0.7)
+    frame = pd.DataFrame({"good": classes[person(0.95)], "poor": classes[person(0.5)], "fair": classes[person(0.8)]})
+    frame.loc[::2, "good"] = None
+    found = consensus(np.full((1200, 3), 1 / 3), given, frame, classes)
+    assert found.quality.loc["good", "labels"] == 600
+    for name, right in (("given", 0.7), ("good", 0.95), ("poor", 0.5), ("fair", 0.8)):
+        assert found.quality.loc[name, "accuracy"] == pytest.approx(right, abs=0.08)
+    best = found.classes.argmax(axis=1)
+    assert np.mean(best[1::2] == truth[1::2]) > 0.9  # where the good one has spoken
+    with pytest.raises(ValueError, match="none of the classes"):
+        consensus(np.full((1200, 3), 1 / 3), given, frame.assign(poor="x"), classes)
+    with pytest.raises(ValueError, match="a row per label"):
+        consensus(np.full((1200, 3), 1 / 3), given, frame.head(10), classes)
+
+
+def test_reasons_name_the_telling_features_and_the_neighbours():
+    rng = np.random.default_rng(0)
+    labels = np.resize(["well", "sick"], 100)
+    frame = pd.DataFrame({"age": rng.normal(50, 5, 100), "dose": np.where(labels == "sick", 9.0, 1.0)})
+    frame["smoker"] = np.where(labels == "sick", "yes", "no")
+    frame["dose"] += rng.normal(0, 0.1, 100)
+    given = labels.copy()
+    given[7] = "well"  # a sick one
+    X = standardised(np.c_[frame["age"], frame["dose"], frame["smoker"] == "yes"])
+    wrong = np.where(np.arange(100) == 7, 0.9, 0.01)
+    (reason,) = reasons(frame, X, given, labels, wrong, np.array([7]))
+    assert reason.features[-1] == 0
+    assert "All of its 5 nearest believed rows are 'sick'" in reason.text
+    assert "smoker 'yes' is found in 100% of 'sick' and 0% of 'well'" in reason.text
+    assert "dose" in reason.text
+    assert "age" not in reason.text
+    assert 7 not in reason.neighbours
+    assert set(given[list(reason.neighbours)]) == {"sick"}
+
+
+def test_what_is_wrong_beside_the_labels():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 3))
+    X[10] = X[11]  # contradictory
+    X[20] = X[22]  # repeated
+    X[30] = X[31] + 1e-5  # nearly
+    X[40] = 60.0  # far off
+    labels = np.resize(["a", "b"], 200)
+    frame = pd.DataFrame(X, columns=list("xyz")).assign(target=labels)
+    data = understand(frame)
+    prefix = pd.Series([f"{'N' if c == 'a' else 'S'}{i}" for i, c in enumerate(labels)])
+    found = {f.name: f for f in findings(data, standardised(X), {"site": prefix, "free": pd.Series(rng.random(200))})}
+    assert found["contradictory rows"].sets == ((10, 11),)
+    assert found["repeated rows"].sets == ((20, 22),)
+    assert found["near duplicates"].sets == ((30, 31),)
+    assert (40,) in found["outliers"].sets
+    assert "label known from the identifier 'site'" in found
+    assert not any("free" in name or "order" in name for name in found)
+    ordered = understand(frame.assign(target=np.sort(labels)))
+    assert any("order of the rows" in f.name for f in findings(ordered, standardised(X), {}))
