@@ -11,6 +11,7 @@ from psilearn.app.audit.annotators import consensus
 from psilearn.app.audit.checks import findings
 from psilearn.app.audit.issues import near_chance
 from psilearn.app.audit.machines import standardised
+from psilearn.app.audit.noise import stretched
 from psilearn.app.audit.reasons import reasons
 from psilearn.app.audit.story import answer
 from psilearn.app.compare.job import flip_labels
@@ -166,3 +167,28 @@ def test_what_is_wrong_beside_the_labels():
     assert not any("free" in name or "order" in name for name in found)
     ordered = understand(frame.assign(target=np.sort(labels)))
     assert any("order of the rows" in f.name for f in findings(ordered, standardised(X), {}))
+
+
+def test_stretching_keeps_the_order_and_no_tie_outweighs_the_rest():
+    rng = np.random.default_rng(0)
+    scores = rng.normal(size=(300, 4))
+    scores[5, :2] = scores[5].max() + 1.0  # a tie at the top
+    scores[6, :2] = scores[6].max() + np.array([1.0, 1.0 + 1e-14])
+    out = stretched(scores)
+    assert np.array_equal(out.argmax(axis=1)[7:], scores.argmax(axis=1)[7:])
+    assert np.all(np.diff(np.take_along_axis(out, np.argsort(scores, axis=1), axis=1), axis=1) >= 0)
+    assert np.abs(out).max() < 100
+    gap = np.sort(out, axis=1)[7:]
+    gap = gap[:, -1] - gap[:, -2]
+    assert np.median(gap) == pytest.approx(np.log(2), rel=0.05)
+    two = scores[:, :2]
+    assert np.abs(stretched(two)).max() == pytest.approx(np.log(600), rel=1e-6)
+
+
+def test_ties_do_not_hide_the_flips_of_many_classes():
+    p, truth = probabilities(600, 6, 5.0, seed=4)
+    p[:3] = np.full(6, 1 / 6)
+    given, rows = flip_labels(truth, 0.1, 1)
+    table = find_label_issues(None, given, pred_probs=p)
+    assert table.attrs["share"] == pytest.approx(0.1, abs=0.04)
+    assert np.isin(table["index"].head(30), rows).mean() > 0.8
