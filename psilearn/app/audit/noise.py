@@ -89,16 +89,15 @@ def stretched(scores: Array, power: float = 1.0) -> Array:
     """Return scores whose distances between the best and the next class are exponential quantiles to a power.
 
     Scores of margin machines saturate near their margins, where the share of wrong labels is read off. The order of
-    the distances is kept; their size is replaced by (-log(1 - rank))^power, so that the clearest rows are clear. The
-    distances to the other classes are changed by the same function.
+    the distances is kept; their size is replaced by (-log(1 - rank))^power, so that the clearest rows are clear. A row
+    is stretched at most ten times as much as usual, so that a tie does not blow up its distances to the other classes.
     """
-    distances = scores.max(axis=1, keepdims=True) - scores
-    gap = np.sort(distances, axis=1)[:, 1]
+    ordered = np.sort(scores, axis=1)
+    gap = ordered[:, -1] - ordered[:, -2]
     size = (-np.log1p(-(rankdata(gap) - 0.5) / gap.size)) ** power
-    order = np.argsort(gap)
-    known, becomes = np.r_[0.0, gap[order]], np.r_[0.0, size[order]]
-    beyond = distances / max(float(known[-1]), np.finfo(float).tiny) * becomes[-1]
-    return -np.where(distances > known[-1], beyond, np.interp(distances, known, becomes))
+    factor = size / np.maximum(gap, np.finfo(float).tiny)
+    factor = np.minimum(factor, 10.0 * np.median(factor))
+    return (scores - ordered[:, -1:]) * factor[:, None]
 
 
 def likelihood(scores: Array, codes: NDArray, steepness: Array, shares: Array) -> Array:
