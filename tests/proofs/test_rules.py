@@ -332,3 +332,29 @@ def test_gaussian_kernels_are_enclosed():
         term *= q / k
         total += term
     assert abs(gram.K[1][0] * checker.power(gram.e) - 1 / total) < gram.err
+
+
+def test_only_a_believed_neighbour_ends_the_search_for_one():
+    """Sample 1 holds sample 0 where it is believed; where it is only known to be above -1 it may be given up."""
+    claim, data = claim_of([[0.0], [1.0], [9.0]], [0, 0, 1], hinges=((1.0, 0.5),), t=0.0, cap=1.0)
+    for low, is_held in ((0, True), (-16, False)):
+        search = search_of(claim, data, 4)  # more than both caps: without a believed one all may be given up
+        search._set(1, low << (search.margin - search.um), None)
+        if is_held:
+            search.floor({"floor": [[0, -16 * 3]]})
+            assert search.low[0] == -16 * 3 << (search.margin - search.um)
+        else:
+            with pytest.raises(checker.Rejected, match="neighbours"):
+                search.floor({"floor": [[0, -16 * 3]]})
+
+
+def test_a_row_without_weight_is_not_believed():
+    claim, (X, y, weights) = claim_of([[0.0], [1.0], [2.0]], [0, 1, 1], **PSI)
+    weights = [1.0, 1.0, 0.0]
+    claim["data"]["sha256"] = checker.data_hash(X, [str(label) for label in y], weights)
+    claim["problem"]["believed"] = [1]
+    assert checker.Problem(claim, X, y, weights).believed == {1}
+    for rows, reason in (([2], "no weight"), ([3], "range"), ([-1], "range")):
+        claim["problem"]["believed"] = rows
+        with pytest.raises(checker.Rejected, match=reason):
+            checker.Problem(claim, X, y, weights)

@@ -12,7 +12,8 @@ tangent. One class is eliminated first, so that the polyhedron is full-dimension
 incumbent (:meth:`.coordinates.Coordinates.box`) and shrinks with it; far vertices are cut off by the convex
 relaxation R = P + envelopes of the losses on the margins that remain possible; incumbents are polished.
 
-Certifies: ``lower_bound`` <= the global optimum, re-checked at the end from the list of vertices. Cost: the number of
+Certifies: ``lower_bound`` <= the global optimum, re-checked at the end from the list of vertices, in floating
+point: rounding of the vertices is not accounted for, so the bound is no proof in the last digits. Cost: the number of
 vertices of a polyhedron in dimension p + 1 with p = (k - 1)(d + 1), so p is limited.
 """
 
@@ -89,7 +90,7 @@ class OuterSearch(Search):
     """
 
     takes = TAKES
-    note = "vertices of an outer approximation"
+    note = "vertices of an outer approximation, in floating point: rounding is not accounted for"
     note_every = 1
 
     def __init__(self, problem: Problem, options: Options, start: Result | None = None) -> None:
