@@ -52,6 +52,7 @@ CLASSES: dict[str, str] = {
     "TableEncoder": "app.encoding",
     "TableModel": "app.tablemodel",
     "Certificate": "core.result",
+    "TreeRecord": "exact.two_class.tree.record_jit",
     "Step": "core.result",
     "Status": "core.result",
     "Claim": "core.result",

@@ -28,12 +28,12 @@ if TYPE_CHECKING:
 COLUMNS = (
     "method", "test error", "95% interval", "coefs", "support", "suspects", "tuned", "seconds", "training optimum",
 )  # fmt: skip
-WIDE, WIDE_ONLY = 125, (3, 4, 6, 7)
+WIDE, WIDE_ONLY = 138, (3, 4, 6, 7)
 
 
 def console() -> Console:
     """Return a console on standard output; a pipe gets plain text, wide enough for the tables."""
-    return Console(highlight=False, markup=False, width=None if sys.stdout.isatty() else 140)
+    return Console(highlight=False, markup=False, width=None if sys.stdout.isatty() else 150)
 
 
 @contextmanager

@@ -213,3 +213,11 @@ def test_a_tuned_classifier_is_the_same_again(tmp_path):
     again = load(tmp_path / "m")
     np.testing.assert_array_equal(again.decision_function(X), model.decision_function(X))
     assert again.best_params_ == model.best_params_
+
+
+def test_an_exhaustive_search_is_saved_with_what_verify_needs(tmp_path):
+    X, y = sample()
+    model = psilearn.PsiClassifier(solver="mip", C=0.1).fit(X[:30], y[:30])
+    save(model, tmp_path / "m")
+    again = load(tmp_path / "m")
+    assert again.verify(X[:30], y[:30])[:2] == model.verify(X[:30], y[:30])[:2]

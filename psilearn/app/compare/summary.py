@@ -41,9 +41,9 @@ def standing(comparison: Comparison, outcome: Outcome) -> str:
     if outcome.method.key == "majority":
         return ""
     if outcome.is_constant:
-        return "constant: same answer everywhere"
+        return "a constant"
     if not comparison.is_useful(outcome):
-        return "not clearly better than the majority"
+        return "no better than majority"
     return proof(outcome.model)
 
 

@@ -16,8 +16,8 @@ from .methods import Context, Method
 from .splits import folds
 
 #: A time limit is for machines that are much slower than the plan thinks, so that it hardly ever decides.
-SLACK = 4.0
-LEAST_SECONDS = 5.0
+SLACK = 20.0
+LEAST_SECONDS = 20.0
 
 
 @dataclass(frozen=True)
