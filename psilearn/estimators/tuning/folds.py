@@ -184,7 +184,8 @@ def _along_path(
         if model.penalty == "adaptive-l1":
             here = replace(here, penalty=model._penalty(here, clock))
         problems.append(here)
-    results = solve_path(problems, model.solver, model._options(clock.left / len(problems)))
+    options = replace(model._options(clock.left / len(problems)), certify=False)
+    results = solve_path(problems, model.solver, options)
     W, b = np.vstack([r.coef for r in results]), np.concatenate([r.intercept for r in results])
     F = model._scores_of(held_out.X, sample, W, b)
     scores = np.empty(order.size)
