@@ -145,6 +145,10 @@ class HighsSession:
         if self.model.setBasis(basis) == highspy.HighsStatus.kError:
             raise ProgramError("HiGHS does not accept the basis.")
 
+    def forget_basis(self) -> None:
+        """Start the next solve from scratch."""
+        self.model.clearSolver()
+
     def solve(self, time_limit: float = math.inf, primal: bool = False) -> Answer:
         """Solve from the present basis; :class:`ProgramError` if there is neither a solution nor a reached limit.
 

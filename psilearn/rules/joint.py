@@ -196,7 +196,11 @@ class JointMaster:
 
     def solve(self, time_limit: float) -> tuple[NDArray, NDArray, float, bool]:
         """Return (w as (m, k), lambda, beta, whether solved to optimality)."""
+        clock = Clock(time_limit)
         answer = self.session.solve(time_limit)
+        if not answer.is_optimal and not clock.is_over:  # the engine lost its way from an old basis
+            self.session.forget_basis()
+            answer = self.session.solve(max(clock.left, 0.0))
         w = np.zeros((self.data.y.size, self.k))
         w[self.who, self.rival] = np.clip(answer.x[self.place], 0.0, None)
         dual = answer.row_dual[self.classifier_row]
@@ -233,7 +237,7 @@ def solve(
         n_iter += 1
         w, lam, beta, solved = master.solve(max(clock.left, 0.0))
         if not solved:
-            status = Status.TIME_LIMIT
+            status = Status.TIME_LIMIT if clock.is_over else Status.STALLED
             break
         lam = lam / lam.sum()
         margins = margins_of(scores_of(master.columns, lam, k), data.y)
