@@ -130,7 +130,7 @@ def find_label_issues(
     pd = optional("pandas", "cli", "find_label_issues")
     needs_memory(X, "find_label_issues")
     y = column_or_1d(y)
-    classes, codes = np.unique(y, return_inverse=True)
+    classes, codes, order = _by_appearance(y)
     folds = _folds(classes, codes, cv)
     confirmed = np.zeros(codes.size, dtype=bool) if known is None else np.asarray(known, dtype=bool)
     check_consistent_length(X, y, confirmed, groups)
@@ -138,7 +138,7 @@ def find_label_issues(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         if pred_probs is not None:
-            held = _given(pred_probs, codes, classes)
+            held = _given(pred_probs, codes, classes, order)
         elif estimator is not None:
             parts = [machines.divisions(codes, of_group, folds, random_state + at) for at in range(repeats)]
             held = _of_estimator(estimator, X, codes, parts)
@@ -159,8 +159,8 @@ def find_label_issues(
             "agreement": held.agreement,
         }
     )
-    order = np.lexsort((table["index"], log_odds(noise.scores, codes), -noise.wrong))
-    table = table.iloc[order].reset_index(drop=True)
+    ranked = np.lexsort((table["index"], log_odds(noise.scores, codes), -noise.wrong))
+    table = table.iloc[ranked].reset_index(drop=True)
     table.attrs.update(_facts(held, noise, codes, classes, pd, quality))
     progress("done", 1.0)
     return table
@@ -181,7 +181,14 @@ def _folds(classes: NDArray, codes: NDArray, cv: int) -> int:
     return folds
 
 
-def _given(pred_probs: ArrayLike, codes: NDArray, classes: NDArray) -> Held:
+def _by_appearance(y: NDArray) -> tuple[NDArray, NDArray, NDArray]:
+    """Return the classes as they appear first, the labels as codes, and the order: other names change nothing then."""
+    classes, first, codes = np.unique(y, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    return classes[order], np.argsort(order)[codes], order
+
+
+def _given(pred_probs: ArrayLike, codes: NDArray, classes: NDArray, order: NDArray) -> Held:
     """Read probabilities that the user brings."""
     p = check_array(pred_probs, dtype=np.float64, input_name="pred_probs")
     if p.shape != (codes.size, classes.size):
@@ -190,7 +197,7 @@ def _given(pred_probs: ArrayLike, codes: NDArray, classes: NDArray) -> Held:
         )
     if p.min() < 0 or not np.allclose(p.sum(axis=1), 1.0, atol=1e-3):
         raise ValueError("Every row of pred_probs must hold probabilities that add up to 1.")
-    scores = np.log(np.clip(p, 1e-6, None))
+    scores = np.log(np.clip(p[:, order], 1e-6, None))
     return Held(scores, scores, (scores.argmax(axis=1) == codes).astype(float), "the given probabilities")
 
 
@@ -273,7 +280,7 @@ def _facts(held: Held, noise: Noise, codes: NDArray, classes: NDArray, pd: Any, 
     return {
         "share": float("nan") if nowhere else noise.share,
         "share_interval": (float("nan"), float("nan")) if nowhere else noise.interval,
-        "noise_matrix": pd.DataFrame(matrix, index=true, columns=given),
+        "noise_matrix": pd.DataFrame(matrix, index=true, columns=given).sort_index().sort_index(axis=1),
         "p_clean": float("nan") if nowhere else noise.clean,
         "held_out_error": error,
         "chance_error": chance,
