@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from .app.export.write import export
     from .app.label_prices import certify_labels
     from .app.persist import load, save
-    from .estimators.rule_path import rules_path
     from .estimators.rules import L0BoostClassifier, LPBoostClassifier, SlipperClassifier
+    from .estimators.rules.path import rules_path
     from .estimators.tuning.classifier import TunedClassifier
     from .proofs.write import check, prove
     from .rules.binarize import LogicalBinarizer
@@ -45,7 +45,7 @@ _LAZY = {
     "find_label_issues": "app.audit",
     "load": "app.persist",
     "prove": "proofs.write",
-    "rules_path": "estimators.rule_path",
+    "rules_path": "estimators.rules.path",
     "save": "app.persist",
     "score_card": "app.cards",
     "what_if_form": "app.cards",

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..estimators._rule_booster import RuleBooster
+from ..estimators.rules.booster import RuleBooster
 from ..rules.rules import Rule
 from ..rules.text import merged_intervals, net_points
 

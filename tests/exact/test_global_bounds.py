@@ -18,8 +18,8 @@ from psilearn.exact.sample_state_jit import TOP
 from psilearn.exact.search import Budget
 from psilearn.exact.two_class import solver as mip
 from psilearn.exact.two_class.incumbent import given_incumbent
-from psilearn.exact.two_class.lines import LineSearch
 from psilearn.exact.two_class.model import make_model
+from psilearn.exact.two_class.plane.search import LineSearch
 from psilearn.exact.two_class.reduction import reduce
 from psilearn.exact.two_class.tree.search import TreeSearch
 

@@ -14,8 +14,8 @@ from psilearn.core.spaces import LinearSpace
 from psilearn.exact.search import Budget
 from psilearn.exact.two_class import solver as mip
 from psilearn.exact.two_class.incumbent import first_incumbent, given_incumbent
-from psilearn.exact.two_class.lines import LineSearch, suits_lines
 from psilearn.exact.two_class.model import make_model
+from psilearn.exact.two_class.plane.search import LineSearch, suits_lines
 from psilearn.exact.two_class.reduction import reduce
 from psilearn.exact.two_class.tree.search import TreeSearch
 

@@ -10,8 +10,8 @@ from psilearn.core.solving import Options
 from psilearn.exact.search import Budget
 from psilearn.exact.two_class.hitting.search import HittingSearch
 from psilearn.exact.two_class.incumbent import given_incumbent
-from psilearn.exact.two_class.lines import LineSearch
 from psilearn.exact.two_class.model import make_model
+from psilearn.exact.two_class.plane.search import LineSearch
 from psilearn.exact.two_class.reduction import reduce
 from psilearn.exact.two_class.settings import Settings
 from psilearn.exact.two_class.tree.search import TreeSearch

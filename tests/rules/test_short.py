@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from psilearn.core.solving import Clock
-from psilearn.estimators.rule_path import rules_path
 from psilearn.estimators.rules import L0BoostClassifier, LPBoostClassifier
+from psilearn.estimators.rules.path import rules_path
 from psilearn.rules import frontier, joint, lpboost, short
 from psilearn.rules.observations import Observations
 from psilearn.rules.pricing.oracles import MonomialOracle

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from ...core.spaces.gram import Kernel
-from ...estimators._rule_booster import TIE, RuleBooster
 from ...estimators.base import MarginEstimator
+from ...estimators.rules.booster import TIE, RuleBooster
 from ...rules.attributes import Attribute
 from ...rules.rules import Rule
 from ..tablemodel import TableModel

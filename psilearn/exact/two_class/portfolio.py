@@ -22,10 +22,10 @@ from .groups import GroupSearch, suits_groups
 from .hitting.search import HittingSearch
 from .incumbent import Points, given_incumbent, improve_incumbent, polish
 from .incumbent_jit import Best
-from .lines import LineSearch, suits_lines
 from .local_search import LocalSearch
 from .model import make_model
 from .node.node_jit import Model, NodeWorkspace
+from .plane.search import LineSearch, suits_lines
 from .reduction import Reduction
 from .settings import Settings
 from .tree.record_jit import TreeRecord, trimmed

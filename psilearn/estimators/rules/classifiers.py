@@ -12,16 +12,16 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
-from ..core.result import Status, Verification, relative_gap
-from ..core.solving import Clock
-from ..rules import checks, frontier, joint, lpboost, short, slipper, tuning
-from ..rules.l0 import boost as l0boost
-from ..rules.l0 import exact, limited
-from ..rules.observations import Observations
-from ..rules.pricing.oracles import Column, MonomialOracle
-from ._rule_booster import RuleBooster, Training
-from .docstrings import completed
-from .rule_claims import check_joint, check_l0, check_limited, check_lpboost
+from ...core.result import Status, Verification, relative_gap
+from ...core.solving import Clock
+from ...rules import checks, frontier, joint, lpboost, short, slipper, tuning
+from ...rules.l0 import boost as l0boost
+from ...rules.l0 import exact, limited
+from ...rules.observations import Observations
+from ...rules.pricing.oracles import Column, MonomialOracle
+from ..docstrings import completed
+from .booster import RuleBooster, Training
+from .claims import check_joint, check_l0, check_limited, check_lpboost
 
 __all__ = ["L0BoostClassifier", "LPBoostClassifier", "SlipperClassifier"]
 

@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
-from ..core.extras import optional
-from ..core.solving import Clock
-from ..rules import checks, frontier
-from ..rules.tuning import Settings
-from .rules import LPBoostClassifier
+from ...core.extras import optional
+from ...core.solving import Clock
+from ...rules import checks, frontier
+from ...rules.tuning import Settings
+from .classifiers import LPBoostClassifier
 
 __all__ = ["RulesPath", "rules_path"]
 

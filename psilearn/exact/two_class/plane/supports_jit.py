@@ -18,8 +18,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...core._jit import inner, kernel
-from .incumbent_jit import offer, target_value
+from ....core._jit import inner, kernel
+from ..incumbent_jit import offer, target_value
 from .lines_jit import DEGENERATE, DONE, MORE
 
 #: Two samples nearer to each other than this (data have unit size) have no direction.

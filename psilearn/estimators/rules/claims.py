@@ -13,14 +13,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.result import Verification, relative_gap
-from ..rules import joint, lpboost
-from ..rules.l0 import boost as l0boost
-from ..rules.l0 import exact
-from ..rules.l0.cuts import PairCuts
-from ..rules.observations import Observations
-from ..rules.pricing.oracles import Column, LearnerOracle, MatrixOracle, MonomialOracle, Oracle
-from ..rules.pricing.search import Monomial
+from ...core.result import Verification, relative_gap
+from ...rules import joint, lpboost
+from ...rules.l0 import boost as l0boost
+from ...rules.l0 import exact
+from ...rules.l0.cuts import PairCuts
+from ...rules.observations import Observations
+from ...rules.pricing.oracles import Column, LearnerOracle, MatrixOracle, MonomialOracle, Oracle
+from ...rules.pricing.search import Monomial
 
 #: Allowance for rounding: edges and margins lie in [-1, 1], and the weights of the engine sum to one up to 1e-9.
 ROUNDING = 1e-8

@@ -15,19 +15,19 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import assert_all_finite
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d, validate_data
 
-from ..core.result import Status, Verification
-from ..core.solving import Clock
-from ..rules import checks, reading
-from ..rules.attributes import Attribute, Table
-from ..rules.binarize import LogicalBinarizer, read_table
-from ..rules.joint import Vote
-from ..rules.observations import Observations
-from ..rules.pricing.oracles import Column, Fitted, LearnerOracle, MatrixOracle, MonomialOracle, Oracle
-from ..rules.pricing.search import Monomial
-from ..rules.rules import GivenRule, Rule, condition_of
-from ..rules.text import constant_score, constant_text, many_class_text, two_class_text
-from .chunked import needs_memory
-from .encode import classes_of
+from ...core.result import Status, Verification
+from ...core.solving import Clock
+from ...rules import checks, reading
+from ...rules.attributes import Attribute, Table
+from ...rules.binarize import LogicalBinarizer, read_table
+from ...rules.joint import Vote
+from ...rules.observations import Observations
+from ...rules.pricing.oracles import Column, Fitted, LearnerOracle, MatrixOracle, MonomialOracle, Oracle
+from ...rules.pricing.search import Monomial
+from ...rules.rules import GivenRule, Rule, condition_of
+from ...rules.text import constant_score, constant_text, many_class_text, two_class_text
+from ..chunked import needs_memory
+from ..encode import classes_of
 
 #: Scores closer to zero than this are ties and go to the larger class.
 TIE = 1e-12

@@ -11,13 +11,13 @@ import math
 
 import numpy as np
 
-from ...core.solving import Options
-from ..sample_state_jit import FREE
-from ..search import Budget
-from .incumbent_jit import Best
+from ....core.solving import Options
+from ...sample_state_jit import FREE
+from ...search import Budget
+from ..incumbent_jit import Best
+from ..model import make_workspace
+from ..node.node_jit import Model
 from .lines_jit import DEGENERATE, DONE, MORE, enumerate_lines
-from .model import make_workspace
-from .node.node_jit import Model
 from .supports_jit import enumerate_supports
 
 #: Samples compared with lines between two readings of the clock: a few hundredths of a second.

@@ -17,11 +17,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...core._jit import kernel
-from ..sample_state_jit import GONE, IN
-from .incumbent_jit import offer, target_value
-from .node.ascent_jit import SOLVED
-from .node.pointers_jit import by_pointer
+from ....core._jit import kernel
+from ...sample_state_jit import GONE, IN
+from ..incumbent_jit import offer, target_value
+from ..node.ascent_jit import SOLVED
+from ..node.pointers_jit import by_pointer
 
 #: A sample this close to a line may be on either side (data have unit size).
 _ON_LINE = 1e-9

@@ -1,0 +1,1 @@
+"""Exact search with two features, by enumeration: divisions of the plane by lines, and support sets."""
