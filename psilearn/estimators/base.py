@@ -27,7 +27,7 @@ from ..core.spaces.gram import Kernel, scale_of
 from ..core.spaces.low_rank import automatic_rank
 from ..solve import SOLVERS, solve, takes
 from .certified import Certified
-from .chunked import fit_blocks, is_chunked, lazily
+from .chunked import fit_blocks, fits_in_blocks, is_chunked, lazily
 from .encode import Sample, classes_of, encode
 from .progress import shown
 from .warmup import warm_up
@@ -204,7 +204,7 @@ class MarginEstimator(Certified, ClassifierMixin, BaseEstimator):
             The fitted classifier itself.
         """
         clock = Clock(self._fit_share * self._limit)
-        if is_chunked(X):
+        if fits_in_blocks(self, X):
             with shown(self.verbose):
                 fit_blocks(self, X, y, sample_weight, self._options(clock.left))
             self._warn_unless_done()
@@ -426,7 +426,7 @@ class MarginEstimator(Certified, ClassifierMixin, BaseEstimator):
         """
         check_is_fitted(self)
         if is_chunked(X):
-            return lazily(self._scores, X, None if self.classes_.size == 2 else self.classes_.size, np.float64)
+            return lazily(self, self._scores, X, None if self.classes_.size == 2 else self.classes_.size, np.float64)
         X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
         return self._scores(X)
 
@@ -453,7 +453,7 @@ class MarginEstimator(Certified, ClassifierMixin, BaseEstimator):
         """
         if is_chunked(X):
             check_is_fitted(self)
-            return lazily(lambda rows: self._chosen(self._scores(rows)), X, None, self.classes_.dtype)
+            return lazily(self, lambda rows: self._chosen(self._scores(rows)), X, None, self.classes_.dtype)
         return self._chosen(self.decision_function(X))
 
     def _chosen(self, F: NDArray[np.float64]) -> NDArray[Any]:

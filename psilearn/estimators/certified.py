@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..core.problem import Problem
 from ..core.result import Certificate, Claim, Status, Verification
-from .chunked import chunked_problem, is_chunked
+from .chunked import chunked_problem, fits_in_blocks
 from .encode import Sample
 
 
@@ -113,7 +113,7 @@ class Certified:
         worker._validate_params()
         if worker.penalty == "adaptive-l1" and worker.adaptive_weights is None:
             worker.adaptive_weights = getattr(self, "adaptive_weights_", None)
-        if is_chunked(X):
+        if fits_in_blocks(worker, X):
             return worker, chunked_problem(worker, X, y, sample_weight, getattr(self, "low_rank_", None))[0], None
         return worker, *worker._prepare(X, y, sample_weight, low_rank=getattr(self, "low_rank_", None))
 

@@ -35,7 +35,16 @@ LANDMARKS = 500
 #: Relative gap of the fit on the sampled rows.
 SAMPLE_TOL = 1e-3
 
-__all__ = ["chunked_problem", "fit_blocks", "is_chunked", "lazily", "needs_memory"]
+__all__ = ["chunked_problem", "fit_blocks", "fits_in_blocks", "is_chunked", "lazily", "needs_memory"]
+
+
+def fits_in_blocks(estimator: MarginEstimator, X: Any) -> bool:
+    """Whether a fit reads its data block by block.
+
+    A memory-mapped array is read as a whole by what needs all samples at once, such as an exact kernel; other data in
+    blocks are refused there.
+    """
+    return is_chunked(X) and not (isinstance(X, np.memmap) and _refusal(estimator) is not None)
 
 
 def chunked_problem(
@@ -45,7 +54,9 @@ def chunked_problem(
 
     Sets ``classes_`` and ``n_features_in_`` (and kernel and landmarks; those of an earlier fit are kept if handed in).
     """
-    _refuse(estimator)
+    reason = _refusal(estimator)
+    if reason is not None:
+        raise ValueError(reason)
     n_jobs = effective_n_jobs(getattr(estimator, "n_jobs", None))
     workers = open_workers(X, y, sample_weight, n_jobs)
     estimator.n_features_in_ = p = n_features_of(X)
@@ -91,17 +102,19 @@ def needs_memory(X: Any, who: str) -> None:
         raise ValueError(f"{who} needs its data in memory; hand in an array (of a part of the rows, if they are many).")
 
 
-def _refuse(estimator: MarginEstimator) -> None:
+def _refusal(estimator: MarginEstimator) -> str | None:
+    """Say why an estimator does not take data in blocks; None if it does."""
     kernel = estimator.kernel
     if not estimator._is_linear and estimator.n_components is None:
-        raise ValueError(
+        return (
             f"kernel={kernel!r} needs all samples against all; for data in blocks give n_components (a number of "
             "landmarks, or 'auto')."
         )
     if isinstance(kernel, str) and kernel == "precomputed":
-        raise ValueError("kernel='precomputed' does not take data in blocks.")
+        return "kernel='precomputed' does not take data in blocks."
     if estimator.solver not in ("auto", "passes", "dca"):
-        raise ValueError(f"solver={estimator.solver!r} does not take data in blocks; use 'auto'.")
+        return f"solver={estimator.solver!r} does not take data in blocks; use 'auto'."
+    return None
 
 
 def _rows_of(X: Any) -> int | None:
@@ -235,11 +248,13 @@ def _indices(index: int, block: Block, form: Form, query: Any) -> tuple[int, NDA
     return block.X.shape[0], np.concatenate(support), np.concatenate(suspects)
 
 
-def lazily(function: Any, X: Any, n_columns: int | None, dtype: Any) -> Any:
+def lazily(estimator: Any, function: Any, X: Any, n_columns: int | None, dtype: Any) -> Any:
     """Apply a function of rows to data in blocks: lazily to dask's, block by block to the others.
 
     Parameters
     ----------
+    estimator : estimator
+        Fitted; X must have as many columns as the data it was fitted to.
     function : callable
         Rows (an array) -> array of shape (rows,) or (rows, n_columns).
     X : dask array or data frame, memmap, RowBlocks
@@ -249,6 +264,10 @@ def lazily(function: Any, X: Any, n_columns: int | None, dtype: Any) -> Any:
     dtype : dtype
         Of what comes back.
     """
+    p = n_features_of(X)
+    if p != estimator.n_features_in_:
+        name, expected = type(estimator).__name__, estimator.n_features_in_
+        raise ValueError(f"X has {p} features, but {name} is expecting {expected} features as input.")
     if not is_dask(X):
         if isinstance(X, RowBlocks):
             return np.concatenate([function(_rows(X.load(i))) for i in range(X.n_blocks)])

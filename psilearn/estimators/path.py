@@ -13,7 +13,7 @@ from ..core.problem import Problem
 from ..core.result import Result
 from ..solve import solve, solve_path
 from .base import MarginEstimator
-from .chunked import chunked_problem, is_chunked
+from .chunked import chunked_problem, fits_in_blocks
 
 
 @dataclass(frozen=True)
@@ -137,7 +137,7 @@ def truncation_path(estimator: MarginEstimator, X: Any, y: Any, ss: ArrayLike, *
 
 def _stated(worker: MarginEstimator, X: Any, y: Any, sample_weight: Any) -> Any:
     """Return the problem of an estimator, on arrays or on data in blocks."""
-    if is_chunked(X):
+    if fits_in_blocks(worker, X):
         return chunked_problem(worker, X, y, sample_weight)[0]
     return worker._prepare(X, y, sample_weight)[0]
 

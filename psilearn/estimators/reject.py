@@ -20,7 +20,7 @@ from ..evaluation.metrics import chow_loss
 from ..evaluation.selective import Guarantee, cheapest_threshold, confidence_of, guaranteed_threshold
 from ..solve import settings
 from .base import MarginEstimator
-from .chunked import is_chunked
+from .chunked import fits_in_blocks
 from .docstrings import completed
 
 #: Part of the time limit for the fit on all samples where folds choose the threshold, and the seconds that all folds
@@ -149,11 +149,11 @@ class RejectClassifier(MarginEstimator):
         """
         clock = Clock(self._limit)
         X = X.tocsr() if sp.issparse(X) else X
-        if is_chunked(X) and isinstance(self.threshold, str):
+        if fits_in_blocks(self, X) and isinstance(self.threshold, str):
             raise ValueError("threshold='auto' needs folds of data in memory; give a number, or call calibrate().")
         self.guarantee_: Guarantee | None = None
         super().fit(X, y, sample_weight)
-        if is_chunked(X):
+        if fits_in_blocks(self, X):
             self.threshold_ = float(self.threshold)
             return self
         if isinstance(self.threshold, str):

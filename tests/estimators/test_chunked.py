@@ -24,12 +24,19 @@ from psilearn import (
     regularization_path,
     save,
 )
+from psilearn.core.chunks import opening
 from psilearn.core.chunks.blocks import RowBlocks
 from psilearn.core.chunks.proof import changes_of
 from psilearn.core.losses import RejectHinge
 
 da = pytest.importorskip("dask.array")
 dd = pytest.importorskip("dask.dataframe")
+
+
+@pytest.fixture(autouse=True)
+def no_memmap_is_small(monkeypatch):
+    """Memory-mapped arrays as small as those of these tests are read as a whole otherwise."""
+    monkeypatch.setattr(opening, "SMALL_MEMMAP", 0)
 
 
 def sample(n=400, p=4, k=2, seed=0, dtype=np.float64):
@@ -110,6 +117,8 @@ def test_every_kind_of_blocks(kind, tmp_path):
     assert_allclose(fit.objective_, whole.objective_, rtol=2e-6)
     assert fit.lower_bound_ <= whole.objective_
     assert fit.n_features_in_ == 4
+    with pytest.raises(ValueError, match="2 features, but SVMClassifier is expecting 4"):
+        fit.predict(RowBlocks([X[:, :2]]))
     answer = fit.predict(given)
     if kind in ("dask", "frame"):
         assert hasattr(answer, "__dask_graph__"), "predictions of dask data are lazy"
@@ -282,3 +291,16 @@ def test_what_blocks_cannot_do_is_refused(estimator, sentence):
     X, y = sample(n=50)
     with pytest.raises(ValueError, match=sentence):
         estimator.fit(RowBlocks.split(X, 3), y)
+
+
+def test_a_small_or_indivisible_memmap_is_an_array(tmp_path, monkeypatch):
+    """joblib hands memory-mapped arrays to its workers; an exact kernel needs all samples at once in any case."""
+    X, y = sample()
+    given = in_memmap(X, tmp_path)
+    for model in (SVMClassifier(kernel="rbf"), PsiClassifier(solver="mip", max_iter=20)):
+        here, there = clone(model).fit(X, y), clone(model).fit(given, y)
+        assert_array_equal(here.predict(X), there.predict(given))
+        assert here.objective_ == there.objective_
+    monkeypatch.setattr(opening, "SMALL_MEMMAP", X.size)
+    assert not opening.is_chunked(given)
+    assert opening.is_chunked(np.memmap(tmp_path / "Z.bin", dtype=X.dtype, mode="w+", shape=(401, 4)))

@@ -11,9 +11,13 @@ from .blocks import BLOCK_ENTRIES, RowBlocks, Sample
 from .workers import Dask, Threads, Workers
 
 
+#: Entries up to which a memory-mapped array is read like any other: 8 MB of doubles. joblib hands such ones to workers.
+SMALL_MEMMAP = 1 << 20
+
+
 def is_chunked(X: Any) -> bool:
     """Whether data lie in blocks: they are never pulled into memory."""
-    return is_dask(X) or isinstance(X, (RowBlocks, np.memmap))
+    return is_dask(X) or isinstance(X, RowBlocks) or (isinstance(X, np.memmap) and X.size > SMALL_MEMMAP)
 
 
 def is_dask(X: Any) -> bool:
