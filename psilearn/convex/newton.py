@@ -97,25 +97,25 @@ def _conduct(
         W = W @ Q.T if Q.size else W
         if W.shape[0] > 1:  # rounding of larger W on the way
             W, b = W - W.mean(axis=0), b - b.mean()
-        if failures:
+        if it.failures:
             W, b = _stretched(problem, W, b)
         if not options.certify:
             return uncertified(Answer(W, b, R, clock, it.steps, status, {}))
         return convex_result(problem, W, b, R, options, clock, it.steps, status)
 
-    status, failures = Status.STALLED, 0
+    status = Status.STALLED
     try:
-        while it.steps < (options.max_iter or MAX_STEPS) and failures < MAX_FAILURES:
+        while it.steps < (options.max_iter or MAX_STEPS) and it.failures < MAX_FAILURES:
             it.measure()
             if it.smoothing + it.residual <= 0.9 * options.tol * abs(it.primal + problem.offset) or it.is_spent:
                 result = certify(it.W, it.b, it.R, None)
                 if result.status is Status.OPTIMAL:
                     return result
-                failures += 1  # rounding; a further Newton step refines R, a new centre is the second resort
+                it.failures += 1  # rounding; a further Newton step refines R, a new centre is the second resort
             if clock.is_over:
                 status = Status.TIME_LIMIT
                 break
-            if it.is_balanced and failures % 2 == 0:
+            if it.is_balanced and it.failures % 2 == 0:
                 it.recentre()
             it.step()
         else:
@@ -212,7 +212,7 @@ class _Iterate:
             self.blocks = _Blocks(problem, R0, self.width, _size(problem, R0))
         self.F = space.scores(self.W, self.b)
         self.R, self.free = self.blocks.respond(self.F)
-        self.steps = self.effort = 0
+        self.steps = self.effort = self.failures = 0
         self.damping = FIRST_DAMPING
         self.primal, self.smoothing, self.residual = np.inf, np.inf, np.inf
         self.best_primal, self.best_dual = (self.W, self.b), self.R
@@ -231,7 +231,7 @@ class _Iterate:
         """
         p, l2 = self.problem, self.problem.penalty.l2
         net = self.net(self.R)
-        V = p.space.combine(net)
+        V = p.space.combine(net) if self.failures == 0 else _linear(p).sharp_sums(net)[0]
         self.gW, self.gb = l2 * self.W - V, -net.sum(axis=0)
         alpha = self.R[:, 0] * p.signs if p.n_classes == 2 else self.R[np.arange(p.n), p.y]
         loss = float(p.costs @ p.loss.convex_value(p.margins_of_scores(self.F), p.y))

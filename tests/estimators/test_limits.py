@@ -127,8 +127,10 @@ def test_folds_and_fit_share_one_limit(monkeypatch):
     assert limits[1] <= 10.0  # a quarter of what the fit has left over
 
 
-@pytest.mark.parametrize("kind", [LPBoostClassifier, L0BoostClassifier])
-def test_classes_of_a_booster_share_one_limit(monkeypatch, kind):
+@pytest.mark.parametrize(
+    ("kind", "options"), [(LPBoostClassifier, {"multiclass": "one-vs-rest"}), (L0BoostClassifier, {})]
+)
+def test_classes_of_a_booster_share_one_limit(monkeypatch, kind, options):
     given, true_solve = [], kind._solve
 
     def listening(self, observations, seconds):
@@ -136,7 +138,7 @@ def test_classes_of_a_booster_share_one_limit(monkeypatch, kind):
         return true_solve(self, observations, seconds)
 
     monkeypatch.setattr(kind, "_solve", listening)
-    kind(time_limit=40.0).fit(*data(n=40, k=4))
+    kind(time_limit=40.0, **options).fit(*data(n=40, k=4))
     assert len(given) == 4
     assert given[0] <= 10.0
     assert sum(given) <= 4 * 40.0

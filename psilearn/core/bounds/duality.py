@@ -130,23 +130,27 @@ def ceiling_on(x: Array, exponent: int) -> Integers:
 
 
 def shares(available: Integers, amount: int) -> Integers:
-    """Return integers between 0 and ``available`` that add up to ``amount``: in proportion, then from the largest."""
+    """Return integers between 0 and ``available`` that add up to ``amount``: in proportion, by largest remainders.
+
+    What rounding leaves is spread by one: moved to a single sample it would show in the dual value of long samples.
+    """
     total = integer_sum(available)
     assert 0 <= amount <= total, "more is asked than there is"
     if amount == 0:
         return np.zeros_like(available)
-    parts = np.minimum(np.floor(available * (amount / total)).astype(np.int64), available)
+    wished = available * (amount / total)
+    parts = np.minimum(np.floor(wished).astype(np.int64), available)
     rest = amount - integer_sum(parts)
-    sign = 1 if rest > 0 else -1
-    room = available - parts if rest > 0 else parts.copy()
-    largest = int(room.argmax())  # enough, but for a few integers that are all small
-    order = [largest] if room[largest] >= abs(rest) else np.argsort(-room, kind="stable")
-    for i in order:
-        part = min(abs(rest), int(room[i]))
-        parts[i] += sign * part
-        rest -= sign * part
-        if rest == 0:
-            break
+    while rest:
+        sign = 1 if rest > 0 else -1
+        room = available - parts if rest > 0 else parts
+        can = np.flatnonzero(room)
+        if can.size > abs(rest):
+            remainders = sign * (wished - parts)[can]
+            can = can[np.argpartition(-remainders, abs(rest))[: abs(rest)]]
+        moved = np.minimum(room[can], abs(rest) // can.size)
+        parts[can] += sign * moved
+        rest -= sign * integer_sum(moved)
     return parts
 
 

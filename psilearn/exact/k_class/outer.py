@@ -45,6 +45,9 @@ class _Constants:
     ----------
     relaxation : float
         Cuts are relaxed by multiples of this fraction of the incumbent's value: far above rounding, far below gaps.
+    resolution : float
+        The unit of that relaxation is at least this fraction of the objective at 0: rounding errors of the tangents are
+        near 1e-15 of it, and much larger than 1e-10 of the incumbent's value where that is tiny.
     rounding : float
         The bound is lowered by this fraction of the incumbent's value, for rounding and the relaxation of the cuts.
     accepted : float
@@ -68,6 +71,7 @@ class _Constants:
     """
 
     relaxation: float = 1e-10
+    resolution: float = 1e-5
     rounding: float = 1e-9
     accepted: float = 1e-9
     cuts: int = 6
@@ -157,7 +161,8 @@ class OuterSearch(Search):
     def _tangent(self, theta: Array) -> bool:
         """Add the tangent of s_1 at theta to the polyhedron."""
         value, slope = self.parts.convex_tangent(theta)
-        is_cut = self._cut(np.append(1.0, -slope), value - float(slope @ theta), self.value) is not None
+        unit = max(self.value, _C.resolution * self.problem.zero_value)
+        is_cut = self._cut(np.append(1.0, -slope), value - float(slope @ theta), unit) is not None
         self.n_cuts += is_cut
         return is_cut
 
