@@ -10,7 +10,6 @@ import numpy as np
 from .blocks import BLOCK_ENTRIES, RowBlocks, Sample
 from .workers import Dask, Threads, Workers
 
-
 #: Entries up to which a memory-mapped array is read like any other: 8 MB of doubles. joblib hands such ones to workers.
 SMALL_MEMMAP = 1 << 20
 
