@@ -309,9 +309,11 @@ class _Iterate:
                 high, f_high, f_low = s, f, 0.5 * f_low if low > 0 else f_low
             if np.isinf(high):
                 s *= 4.0
-            else:
+            elif f_low < f_high:
                 s = (low * f_high - high * f_low) / (f_high - f_low)
                 s = min(max(s, low + 0.05 * (high - low)), high - 0.05 * (high - low))
+            else:  # rounding makes the slope at 0 positive: no line through the ends has a root between them
+                s = 0.5 * (low + high)
         return s
 
 

@@ -164,7 +164,8 @@ class Dual:
     def _is_noise(self, D: NDArray[np.float64], V: NDArray[np.float64], bound: float) -> bool:
         """Whether V is no more than the rounding of multipliers makes of 0, and yet weakens the bound."""
         assert isinstance(self.space, LinearSpace)
-        noise = (4.0 * UNIT * float(np.abs(D).max(initial=0.0))) ** 2 * float(self.space.squared_norms.sum())
+        size = 4.0 * UNIT * float(np.abs(D).max(initial=0.0))
+        noise = size * size * float(self.space.squared_norms.sum())  # a power would raise where a product is inf
         norm = float(np.sum(V * V))
         return self.penalty.l2 > 0 and norm <= noise * V.shape[0] and norm > 2.0 * self.penalty.l2 * SHARP * abs(bound)
 

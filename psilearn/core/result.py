@@ -146,6 +146,10 @@ class Certificate:
     proof: Proof | None = field(default=None, repr=False, compare=False)
     record: Any = field(default=None, repr=False, compare=False)
 
+    def __post_init__(self) -> None:
+        for name in ("objective", "bound", "residual"):  # numpy's numbers print and serialise differently
+            object.__setattr__(self, name, float(getattr(self, name)))
+
     @property
     def gap(self) -> float:
         """Relative gap between objective and bound."""
@@ -296,6 +300,7 @@ class Result:
 
     def __post_init__(self) -> None:
         self.certificate = replace(self.certificate, point=(self.coef, self.intercept))
+        self.history = [Step(*map(float, step)) for step in self.history]
 
     @property
     def objective(self) -> float:

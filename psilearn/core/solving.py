@@ -169,6 +169,9 @@ def convex_result(
     if proof is not None and proof.bound > objective:  # digits are lost, most often to an intercept that runs away
         b = problem.inner_intercept(W, b)
         objective = problem.value(W, b)
+    if problem.tilt is None and not objective <= problem.zero_value:  # overflow or lost digits: f = 0 is better
+        W, b = np.zeros_like(W), np.zeros_like(b)
+        objective = problem.value(W, b)
     return _result(problem, Answer(W, b, R, clock, n_iter, status, extra), objective, proof, options)
 
 

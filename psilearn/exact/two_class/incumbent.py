@@ -52,6 +52,8 @@ def given_incumbent(model: Model, points: Points) -> tuple[Best, NodeWorkspace]:
         state = np.where(model.given == FREE, GONE, model.given)
         _, flag = solve_fixed(model, work, state, UNBEARABLE)
         if flag == CUT_OFF or not offer(model, best, work.w, work.b[0], work.u):
+            if np.all(model.given == FREE):
+                raise ValueError("The features hold numbers too large for an exact search; scale them.")
             raise ValueError("No solution respects the samples that are bound to their side.")
     return best, work
 
