@@ -21,14 +21,11 @@ from ..core.problem import Problem
 from ..core.result import Certificate, Claim, Status, Verification
 from .chunked import chunked_problem, fits_in_blocks
 from .encode import Sample
+from .parameters import MarginParameters
 
 
-class Certified:
+class Certified(MarginParameters):
     """The public face of the claims; a base of the margin classifiers."""
-
-    certificate_: Certificate
-    status_: Status
-    classes_: NDArray[Any]
 
     @property
     def objective_(self) -> float:
@@ -93,7 +90,7 @@ class Certified:
         W = self._solver_coefficients(problem, sample)
         if W is None:
             return _refused("the data hold fewer samples than those of the fit")
-        check = self._provable(problem).verify(problem, W, self.intercept_)  # type: ignore[attr-defined]
+        check = self._provable(problem).verify(problem, W, self.intercept_)
         if check.ok and self.status_ is Status.OPTIMAL and not check.gap <= self._proved_gap() * (1 + 1e-6):
             return check._replace(ok=False, message=f"the fit is called optimal, but its gap is {check.gap!r}")
         return check
@@ -121,13 +118,14 @@ class Certified:
         """Return the gap up to which a fit counts as optimal."""
         if self.certificate_.claim is Claim.RESTRICTED:  # the optimum of another problem; no bound is claimed
             return np.inf
-        return self.tol if self.certificate_.claim is Claim.CONVEX else self.gap_tol  # type: ignore[attr-defined]
+        return self.tol if self.certificate_.claim is Claim.CONVEX else self.gap_tol
 
     def _solver_coefficients(self, problem: Problem, sample: Sample) -> NDArray[np.float64] | None:
         """Return the fitted coefficients as a solver has them; None if they belong to samples that are not there."""
         if not problem.is_kernel:
-            return self.coef_ if self.low_rank_ is None else self.component_coef_  # type: ignore[attr-defined]
-        rows, values = self.dual_support_, self.dual_coef_  # type: ignore[attr-defined]
+            return self.coef_ if self.low_rank_ is None else self.component_coef_
+        rows, values = self.dual_support_, self.dual_coef_
+        assert rows is not None, "only landmarks are no samples"
         if rows.size and rows.max() >= sample.position.size:
             return None
         W = np.zeros((values.shape[0], problem.n))

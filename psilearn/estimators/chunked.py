@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -24,9 +24,7 @@ from ..core.solving import Options
 from ..core.spaces import LinearSpace, LowRank
 from ..core.spaces.gram import Kernel, scale_of
 from ..solve import solve, solve_convex
-
-if TYPE_CHECKING:
-    from .base import MarginEstimator
+from .parameters import MarginParameters
 
 #: Rows that are drawn to start from, and for landmarks; at least this many per coefficient.
 SAMPLED_ROWS, ROWS_PER_COEFFICIENT = 20_000, 20
@@ -38,7 +36,7 @@ SAMPLE_TOL = 1e-3
 __all__ = ["chunked_problem", "fit_blocks", "fits_in_blocks", "is_chunked", "lazily", "needs_memory"]
 
 
-def fits_in_blocks(estimator: MarginEstimator, X: Any) -> bool:
+def fits_in_blocks(estimator: MarginParameters, X: Any) -> bool:
     """Whether a fit reads its data block by block.
 
     A memory-mapped array is read as a whole by what needs all samples at once, such as an exact kernel; other data in
@@ -48,7 +46,7 @@ def fits_in_blocks(estimator: MarginEstimator, X: Any) -> bool:
 
 
 def chunked_problem(
-    estimator: MarginEstimator, X: Any, y: Any, sample_weight: Any, low_rank: LowRank | None = None
+    estimator: MarginParameters, X: Any, y: Any, sample_weight: Any, low_rank: LowRank | None = None
 ) -> tuple[ChunkedProblem, Description]:
     """State the problem of an estimator on data in blocks; counts, averages and checks them in one pass.
 
@@ -82,7 +80,7 @@ def chunked_problem(
     return replace(problem, penalty=estimator._penalty(problem, None)), seen  # type: ignore[arg-type]
 
 
-def fit_blocks(estimator: MarginEstimator, X: Any, y: Any, sample_weight: Any, options: Options) -> None:
+def fit_blocks(estimator: MarginParameters, X: Any, y: Any, sample_weight: Any, options: Options) -> None:
     """Fit an estimator on data in blocks and set its fitted attributes."""
     problem, seen = chunked_problem(estimator, X, y, sample_weight)
     start = _start(problem, seen, options)
@@ -93,7 +91,7 @@ def fit_blocks(estimator: MarginEstimator, X: Any, y: Any, sample_weight: Any, o
         first = solve_convex(convex, options, start)  # type: ignore[arg-type]
         result = solve(problem, estimator.solver, options, first)  # type: ignore[arg-type]
     _keep(estimator, result, problem)
-    estimator._look_at(_sampled(seen)[0])
+    estimator._learn_from(_sampled(seen)[0])
 
 
 def needs_memory(X: Any, who: str) -> None:
@@ -102,7 +100,7 @@ def needs_memory(X: Any, who: str) -> None:
         raise ValueError(f"{who} needs its data in memory; hand in an array (of a part of the rows, if they are many).")
 
 
-def _refusal(estimator: MarginEstimator) -> str | None:
+def _refusal(estimator: MarginParameters) -> str | None:
     """Say why an estimator does not take data in blocks; None if it does."""
     kernel = estimator.kernel
     if not estimator._is_linear and estimator.n_components is None:
@@ -161,7 +159,7 @@ def _factors(class_weight: Any, classes: NDArray[Any], seen: Description) -> NDA
 
 
 def _form(
-    estimator: MarginEstimator,
+    estimator: MarginParameters,
     seen: Description,
     classes: NDArray[Any],
     factors: NDArray[np.float64],
@@ -212,7 +210,7 @@ def _start(problem: ChunkedProblem, seen: Description, options: Options) -> Resu
     return replace(found, multipliers=None, extra={}, certificate=Certificate(Claim.NONE, found.objective))
 
 
-def _keep(estimator: MarginEstimator, result: Result, problem: ChunkedProblem) -> None:
+def _keep(estimator: MarginParameters, result: Result, problem: ChunkedProblem) -> None:
     estimator.status_ = result.status
     estimator.certificate_ = result.certificate
     estimator.n_iter_ = max(1, result.n_iter)

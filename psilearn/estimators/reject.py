@@ -160,10 +160,10 @@ class RejectClassifier(MarginEstimator):
             self.threshold_ = self._threshold_by_cost(X, y, sample_weight, clock)
         else:
             self.threshold_ = float(self.threshold)
-        self._look_at(X)
+        self._learn_from(X)
         return self
 
-    def _look_at(self, rows: Any) -> None:
+    def _learn_from(self, rows: Any) -> None:
         """Fix, by training scores, the thresholds a guarantee may choose from: before it sees a calibration sample."""
         scores = confidence_of(self.decision_function(rows))
         self.candidate_thresholds_ = np.unique(np.r_[0.0, np.quantile(scores, np.linspace(0.0, 0.99, 100))])

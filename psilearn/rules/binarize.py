@@ -198,14 +198,14 @@ class LogicalBinarizer(TransformerMixin, BaseEstimator):
 
     def __init__(
         self,
-        support="greedy",
-        multiplicity=1,
-        max_cuts="auto",
-        categorical_features=None,
-        missing=False,
-        time_limit=60.0,
-        random_state=0,
-    ):
+        support: str | None = "greedy",
+        multiplicity: int = 1,
+        max_cuts: int | str | None = "auto",
+        categorical_features: Any = None,
+        missing: bool = False,
+        time_limit: float = 60.0,
+        random_state: Any = 0,
+    ) -> None:
         self.support = support
         self.multiplicity = multiplicity
         self.max_cuts = max_cuts
@@ -269,7 +269,7 @@ class LogicalBinarizer(TransformerMixin, BaseEstimator):
             values = sorted(set(present), key=lambda value: (str(type(value)), value))
             found = [Attribute(j, name, "equals", value) for value in values]
         else:
-            limit = max(8, _MAX_CANDIDATES // n_features) if self.max_cuts == "auto" else self.max_cuts
+            limit = max(8, _MAX_CANDIDATES // n_features) if isinstance(self.max_cuts, str) else self.max_cuts
             fill = float(np.nanmedian(column)) if not np.isnan(column).all() else 0.0
             found = [Attribute(j, name, "above", float(t), fill) for t in cut_points(column, labels, limit)]
         if self.missing and 0 < np.count_nonzero(is_missing(column)) < column.size:
@@ -325,7 +325,7 @@ class LogicalBinarizer(TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         return np.array([attribute.text() for attribute in self.attributes_], dtype=object)
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
         tags.transformer_tags.preserves_dtype = []

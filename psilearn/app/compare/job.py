@@ -231,7 +231,7 @@ def compare(
     start = time.perf_counter()
     progress("splitting and encoding", 0.0)
     splits = make_splits(data, settings)
-    issues = audited(data, splits[0], settings, progress)
+    issues = _issues(data, splits[0], settings, progress)
     outcomes: list[Outcome] = []
     not_run: list[tuple[Method, str]] = []
     plans = _plans(wanted, splits, settings)
@@ -253,11 +253,26 @@ def compare(
     return Comparison(data, settings, splits, outcomes, not_run, time.perf_counter() - start, issues)
 
 
+def _is_audited(rows: int, settings: Settings) -> bool:
+    """Whether the labels are audited too: with all methods, and if there is time for it."""
+    return not settings.methods and is_audited(rows, settings.budget)
+
+
+def _issues(
+    data: Understanding, split: Split, settings: Settings, progress: Callable[[str, float], None]
+) -> pd.DataFrame | None:
+    y = data.labels.to_numpy(dtype=str).copy()
+    if not _is_audited(len(y), settings):
+        return None
+    y[split.train] = split.y_train
+    return audited(data, y, split.train[split.flipped], settings.seed, progress)
+
+
 def _plans(methods: Sequence[Method], splits: Sequence[Split], settings: Settings) -> dict[str, Plan]:
     rows, features = splits[0].X_train.shape
     classes = np.unique(splits[0].y_train).size
     total = len(splits[0].train) + len(splits[0].test)
-    seconds = settings.budget - (audit_seconds(total) if is_audited(total, settings) else 0.0)
+    seconds = settings.budget - (audit_seconds(total) if _is_audited(total, settings) else 0.0)
     found = plan([m.cost for m in methods], rows, features, classes, seconds / len(splits))
     return {m.key: p for m, p in zip(methods, found)}
 

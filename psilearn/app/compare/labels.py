@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
 
 from ..audit import find_label_issues
 from ..encoding import TableEncoder
 from ..tables import Understanding
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from .job import Settings, Split
 
 #: Seconds an audit takes for each row, up to as many rows; beyond, its fits see a part of the rows.
 SECONDS_PER_ROW, MOST_ROWS = 0.0035, 4000
@@ -27,28 +23,27 @@ def audit_seconds(rows: int) -> float:
     return SECONDS_PER_ROW * min(rows, MOST_ROWS)
 
 
-def is_audited(rows: int, settings: Settings) -> bool:
-    """Whether a comparison audits the labels too: with all methods, and if there is time for it."""
-    return not settings.methods and rows <= 20 * MOST_ROWS and audit_seconds(rows) <= SHARE * settings.budget
+def is_audited(rows: int, budget: float) -> bool:
+    """Whether there is time for an audit of the labels within the budget of a comparison (seconds)."""
+    return rows <= 20 * MOST_ROWS and audit_seconds(rows) <= SHARE * budget
 
 
 def audited(
-    data: Understanding, split: Split, settings: Settings, progress: Callable[[str, float], None]
+    data: Understanding, y: NDArray, flipped: NDArray[np.intp], seed: int, progress: Callable[[str, float], None]
 ) -> pd.DataFrame | None:
-    """Return all rows, the most suspicious first, with ``row`` and ``id``; the labels are those that methods saw."""
-    y = data.labels.to_numpy(dtype=str).copy()
-    if not is_audited(len(y), settings):
-        return None
-    y[split.train] = split.y_train
+    """Return all rows, the most suspicious first, with ``row`` and ``id``.
+
+    The labels ``y`` are those that methods saw, ``flipped`` the rows whose label was changed.
+    """
     X = TableEncoder(numbers=data.numbers).fit_transform(data.frame)
     try:
         issues = find_label_issues(
-            X, y, groups=data.groups, random_state=settings.seed, progress=lambda _, done: progress("label audit", done)
+            X, y, groups=data.groups, random_state=seed, progress=lambda _, done: progress("label audit", done)
         )
     except ValueError:  # a class too small to be held out: the methods are compared all the same
         return None
     issues.insert(0, "row", data.rows[issues["index"]])
     if data.ids is not None:
         issues.insert(1, "id", data.ids.iloc[issues["index"]].to_numpy())
-    issues["flipped"] = np.isin(issues["index"], split.train[split.flipped])
+    issues["flipped"] = np.isin(issues["index"], flipped)
     return issues

@@ -49,7 +49,7 @@ class Training(NamedTuple):
     """What a fit works on: typed columns (none with a given base learner), the matrix the learner sees, class codes."""
 
     table: Table
-    matrix: NDArray
+    matrix: NDArray[Any]
     codes: NDArray[np.intp]
     weight: NDArray[np.float64]
 
@@ -103,7 +103,7 @@ class RuleBooster(ClassifierMixin, BaseEstimator, ABC):
         """Refuse parameters that cannot be used, before anything is computed."""
 
     @abstractmethod
-    def _solve(self, data: Observations, seconds: float) -> tuple[list[Column], NDArray, Any]:
+    def _solve(self, data: Observations, seconds: float) -> tuple[list[Column], NDArray[Any], Any]:
         """Solve one problem of two classes: columns, their weights, and the solver's result."""
 
     @abstractmethod
@@ -223,7 +223,7 @@ class RuleBooster(ClassifierMixin, BaseEstimator, ABC):
             matrix = self._answers(table)
         return Training(table, matrix, codes, weight)
 
-    def _find_attributes(self, table: Table, names: list[str], codes: NDArray) -> list[Attribute]:
+    def _find_attributes(self, table: Table, names: list[str], codes: NDArray[Any]) -> list[Attribute]:
         if all(column.dtype != object and np.isin(column, (0.0, 1.0)).all() for column in table):
             return [Attribute(j, name, "flag") for j, name in enumerate(names)]
         if isinstance(self.binarizer, LogicalBinarizer):
@@ -245,7 +245,7 @@ class RuleBooster(ClassifierMixin, BaseEstimator, ABC):
             raise ValueError(f"base_learner must be None, 'precomputed' or a classifier, got {self.base_learner!r}.")
         return MatrixOracle(data, data.X, cost(1), cost(0))
 
-    def _collect(self, training: Training, fits: list, targets: list[int | None]) -> None:
+    def _collect(self, training: Training, fits: list[Any], targets: list[int | None]) -> None:
         """Rules and weights of all problems, largest weights first, and the figures of the solves."""
         rules, weights, problem = [], [], []
         for index, (columns, lam, _) in enumerate(fits):
@@ -370,16 +370,16 @@ class RuleBooster(ClassifierMixin, BaseEstimator, ABC):
             records[:, problem] += votes * rule.reliability
         return self._without_ties(scores, records)
 
-    def _without_ties(self, scores: NDArray, records: NDArray) -> NDArray[np.float64]:
+    def _without_ties(self, scores: NDArray[Any], records: NDArray[Any]) -> NDArray[np.float64]:
         if self.classes_.size > 2:
             return scores + 1e3 * TIE * records + TIE * self.class_share_
         larger = TIE if self.class_share_[1] >= self.class_share_[0] else -TIE
         return np.where(np.abs(scores[:, 0]) < TIE, larger, scores[:, 0])
 
-    def _winners(self, scores: NDArray) -> NDArray:
+    def _winners(self, scores: NDArray[Any]) -> NDArray[Any]:
         return self.classes_[scores.argmax(axis=1) if scores.ndim == 2 else (scores > 0).astype(int)]
 
-    def predict(self, X: Any) -> NDArray:
+    def predict(self, X: Any) -> NDArray[Any]:
         """The class with more votes.
 
         Parameters
@@ -450,7 +450,7 @@ class RuleBooster(ClassifierMixin, BaseEstimator, ABC):
         if target is not None and target not in self.classes_.tolist():
             raise ValueError(f"target must be one of the classes {self.classes_.tolist()}, got {target!r}.")
 
-        def predict(rows: Table) -> NDArray:
+        def predict(rows: Table) -> NDArray[Any]:
             return self._winners(self._scores(rows, len(rows[0])))
 
         rows = ([column[i : i + 1] for column in table] for i in range(len(table[0])))
@@ -478,7 +478,7 @@ class RuleBooster(ClassifierMixin, BaseEstimator, ABC):
             groups.append((label, [self.rules_[k] for k in mine], self.weights_[mine].tolist()))
         return many_class_text(groups, self._unit)
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = self.base_learner is None
         tags.input_tags.categorical = self.base_learner is None

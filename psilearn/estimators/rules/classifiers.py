@@ -114,18 +114,18 @@ class LPBoostClassifier(RuleBooster):
 
     def __init__(
         self,
-        nu=0.5,
-        max_order=1,
-        binarizer="auto",
-        base_learner=None,
-        max_rules=None,
-        points=None,
-        multiclass="joint",
-        tol=1e-9,
-        max_iter=10_000,
-        time_limit=None,
-        random_state=0,
-    ):
+        nu: Any = 0.5,
+        max_order: Any = 1,
+        binarizer: Any = "auto",
+        base_learner: Any = None,
+        max_rules: int | None = None,
+        points: int | None = None,
+        multiclass: str = "joint",
+        tol: float = 1e-9,
+        max_iter: int = 10_000,
+        time_limit: float | None = None,
+        random_state: Any = 0,
+    ) -> None:
         self.nu = nu
         self.max_order = max_order
         self.max_rules = max_rules
@@ -161,7 +161,7 @@ class LPBoostClassifier(RuleBooster):
         is_joint = self.classes_.size > 2 and self.multiclass == "joint" and self.base_learner is None
         return [None] if is_joint else super()._targets()
 
-    def _solve(self, data: Observations, seconds: float) -> tuple[list[Column], NDArray, Any]:
+    def _solve(self, data: Observations, seconds: float) -> tuple[list[Column], NDArray[Any], Any]:
         clock = Clock(seconds)
         program = self._program(data)
         if self._is_short:
@@ -249,7 +249,7 @@ class LPBoostClassifier(RuleBooster):
     def _bound_of(self, result: lpboost.LPBoostResult) -> float:
         return result.objective
 
-    def _collect(self, training: Training, fits: list, targets: list[int | None]) -> None:
+    def _collect(self, training: Training, fits: list[Any], targets: list[int | None]) -> None:
         super()._collect(training, fits, targets)
         self.nu_ = np.array([result.nu for result in self.results_])
         self.max_order_ = np.array([result.max_order for result in self.results_])
@@ -326,19 +326,19 @@ class L0BoostClassifier(RuleBooster):
 
     def __init__(
         self,
-        rho="auto",
-        max_order=1,
-        kappa=1.5,
-        costs="mdl",
-        max_rules=None,
-        points=None,
-        cuts="valid",
-        binarizer="auto",
-        base_learner=None,
-        tol=1e-6,
-        max_iter=10_000,
-        time_limit=None,
-    ):
+        rho: Any = "auto",
+        max_order: int = 1,
+        kappa: float = 1.5,
+        costs: Any = "mdl",
+        max_rules: int | None = None,
+        points: int | None = None,
+        cuts: str = "valid",
+        binarizer: Any = "auto",
+        base_learner: Any = None,
+        tol: float = 1e-6,
+        max_iter: int = 10_000,
+        time_limit: float | None = None,
+    ) -> None:
         self.rho = rho
         self.max_order = max_order
         self.kappa = kappa
@@ -377,7 +377,7 @@ class L0BoostClassifier(RuleBooster):
         table = l0boost.mdl_costs(max(1, K), data.X.shape[1], data.total, self.kappa)
         return checks.positive_costs(table[: K + 1])
 
-    def _solve(self, data: Observations, seconds: float) -> tuple[list[Column], NDArray, Any]:
+    def _solve(self, data: Observations, seconds: float) -> tuple[list[Column], NDArray[Any], Any]:
         if isinstance(self.base_learner, str) and not np.isin(data.X, (-1, 0, 1)).all():
             raise ValueError("L0-RBoost needs answers -1, 0 or 1 from a precomputed base learner.")
         self.rho_, clock = self._margin(data), Clock(seconds)
@@ -428,7 +428,7 @@ class L0BoostClassifier(RuleBooster):
     def _bound_of(self, result: l0boost.L0BoostResult) -> float:
         return result.lower_bound
 
-    def _collect(self, training: Training, fits: list, targets: list[int | None]) -> None:
+    def _collect(self, training: Training, fits: list[Any], targets: list[int | None]) -> None:
         super()._collect(training, fits, targets)
         self.certificate_ = [result.certificate for result in self.results_]
         self.gap_ = relative_gap(self.objective_, self.lower_bound_)
@@ -478,7 +478,7 @@ class SlipperClassifier(RuleBooster):
     def _promises_optimum(self) -> bool:
         return False
 
-    def __init__(self, max_rounds=100, folds=5, binarizer="auto", random_state=0):
+    def __init__(self, max_rounds: int = 100, folds: int = 5, binarizer: Any = "auto", random_state: Any = 0) -> None:
         self.max_rounds = max_rounds
         self.folds = folds
         self.binarizer = binarizer
@@ -490,7 +490,7 @@ class SlipperClassifier(RuleBooster):
         checks.count("max_rounds", self.max_rounds, 1)
         checks.count("folds", self.folds, 0)
 
-    def _solve(self, data: Observations, seconds: float) -> tuple[list[Column], NDArray, Any]:
+    def _solve(self, data: Observations, seconds: float) -> tuple[list[Column], NDArray[Any], Any]:
         result = slipper.fit(data, self.max_rounds, self.folds, check_random_state(self.random_state))
         return result.columns, result.weights, result
 

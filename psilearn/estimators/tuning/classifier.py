@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
+from functools import wraps
 from typing import Any, Self
 
 import numpy as np
@@ -17,11 +19,11 @@ from sklearn.utils import assert_all_finite, get_tags, indexable
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d, has_fit_parameter
 
-from ...core.problem import Problem
-from ...core.result import Verification
 from ...core.solving import LOGGER, Clock
+from ..base import MarginEstimator
 from ..chunked import needs_memory
 from ..encode import classes_of
+from ..reject import RejectClassifier
 from .folds import Data, Family, Rows, families_of, scores_on_fold, shared_of
 from .grids import candidates_of, default_grid
 
@@ -29,12 +31,21 @@ from .grids import candidates_of, default_grid
 TUNING_SHARE = 0.5
 
 
-def _best_has(name: str) -> Any:
-    def check(self: Any) -> bool:
-        getattr(self.best_estimator_ if hasattr(self, "best_estimator_") else self.estimator, name)
-        return True
+def _is_there(name: str) -> Callable[[Any], bool]:
+    """Return a check of whether the fitted estimator, or the one to be fitted, has a method."""
+    return lambda tuned: hasattr(getattr(tuned, "best_estimator_", tuned.estimator), name)
 
-    return available_if(check)
+
+def _asked_of_best(method: Callable[..., Any]) -> Any:
+    """Return a method that asks ``best_estimator_``, documented as the given one, if the estimator has it."""
+    name = method.__name__
+
+    @wraps(method)
+    def ask(self: Any, *args: Any, **kwargs: Any) -> Any:
+        check_is_fitted(self)
+        return getattr(self.best_estimator_, name)(*args, **kwargs)
+
+    return available_if(_is_there(name))(ask)
 
 
 class TunedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
@@ -310,24 +321,7 @@ class TunedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         return self.best_estimator_.predict(X)
 
-    @_best_has("decision_function")
-    def decision_function(self, X: Any) -> NDArray[np.float64]:
-        """Return the decision values of the fitted estimator.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix or DataFrame of shape (n, d)
-            Samples.
-
-        Returns
-        -------
-        ndarray of shape (n,) or (n, k)
-            What ``best_estimator_`` returns.
-        """
-        check_is_fitted(self)
-        return self.best_estimator_.decision_function(X)
-
-    @_best_has("predict_proba")
+    @available_if(_is_there("predict_proba"))
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Return the probabilities of the fitted estimator, if it has any.
 
@@ -344,83 +338,11 @@ class TunedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         return self.best_estimator_.predict_proba(X)
 
-    @_best_has("abstains")
-    def abstains(self, X: Any) -> NDArray[np.bool_]:
-        """Return where the fitted estimator does not answer.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix or DataFrame of shape (n, d)
-            Samples.
-
-        Returns
-        -------
-        ndarray of bool, shape (n,)
-            True where it abstains.
-        """
-        check_is_fitted(self)
-        return self.best_estimator_.abstains(X)
-
-    @_best_has("predict_or_abstain")
-    def predict_or_abstain(self, X: Any, abstain: Any) -> NDArray[Any]:
-        """Return the class where the fitted estimator answers and ``abstain`` elsewhere.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix or DataFrame of shape (n, d)
-            Samples.
-        abstain : object
-            What stands for no answer.
-
-        Returns
-        -------
-        ndarray of shape (n,)
-            Labels.
-        """
-        check_is_fitted(self)
-        return self.best_estimator_.predict_or_abstain(X, abstain)
-
-    @_best_has("verify")
-    def verify(self, X: Any, y: Any, sample_weight: Any = None) -> Verification:
-        """Recompute every claim of the fit on all samples.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix or DataFrame of shape (n, d)
-            Samples.
-        y : array-like of shape (n,)
-            Their labels.
-        sample_weight : array-like of shape (n,), optional
-            Weights.
-
-        Returns
-        -------
-        Verification
-            What ``best_estimator_.verify`` returns.
-        """
-        check_is_fitted(self)
-        return self.best_estimator_.verify(X, y, sample_weight)
-
-    @_best_has("problem")
-    def problem(self, X: Any, y: Any, sample_weight: Any = None) -> Problem:
-        """Return the problem of the fit on all samples.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix or DataFrame of shape (n, d)
-            Samples.
-        y : array-like of shape (n,)
-            Their labels.
-        sample_weight : array-like of shape (n,), optional
-            Weights.
-
-        Returns
-        -------
-        Problem
-            What ``best_estimator_.problem`` returns.
-        """
-        check_is_fitted(self)
-        return self.best_estimator_.problem(X, y, sample_weight)
+    decision_function = _asked_of_best(MarginEstimator.decision_function)
+    abstains = _asked_of_best(RejectClassifier.abstains)
+    predict_or_abstain = _asked_of_best(RejectClassifier.predict_or_abstain)
+    verify = _asked_of_best(MarginEstimator.verify)
+    problem = _asked_of_best(MarginEstimator.problem)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the score by which candidates were compared.

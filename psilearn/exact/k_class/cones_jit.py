@@ -10,7 +10,7 @@ cap), low the least margin in the cell, to the graph of g, which makes the conve
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,7 @@ from ..inverse_jit import invert
 from .hinge_qp_jit import rounding, solve_hinge_qp
 from .relaxation_jit import objective, product, steepest
 
+Array = NDArray[np.float64]
 #: Cells that cannot be discarded are bounded to this fraction of what is missing.
 LOOSE = 0.1
 #: Error of a margin relative to its terms: far above the rounding of p products and of a thousand splits.
@@ -298,7 +299,9 @@ def conclude(V, B, H, above, A, alpha, q, lower, upper, theta, least, split, wei
     return bound
 
 
-def bound_cell(V, data, floor, side, budget, cutoff, tol, split):
+def bound_cell(
+    V: Array, data: Any, floor: Array, side: Array, budget: float, cutoff: float, tol: float, split: Array
+) -> tuple[float, Array | None, float]:
     """Bound a cell from below; scales ``V`` to what can hold points with objective <= ``budget``.
 
     ``tol`` is the absolute accuracy of the relaxed problem, ``cutoff`` the bound at which the cell can be discarded.

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from ...core._jit import allocating_inner, allocating_kernel, inner, kernel
 from .newton_step_jit import aim, direction, factor, step_lengths
 
+Array = NDArray[np.float64]
 #: Steps; some twenty suffice, more than this says that rounding forbids the accuracy that is asked.
 _MAX_STEPS = 60
 #: Share of the way to the boundary that a step goes (Mehrotra's rule).
@@ -235,7 +236,10 @@ def minimise(A, tau, first, c, lin, q, lower, upper, theta, rtol, atol, cutoff, 
     return best
 
 
-def solve_hinge_qp(A, tau, first, c, lin, q, lower, upper, theta, rtol, atol, cutoff, loose):
+def solve_hinge_qp(
+    A: Array, tau: Array, first: NDArray[np.intp], c: Array, lin: Array, q: Array, lower: Array, upper: Array,
+    theta: Array, rtol: float, atol: float, cutoff: float, loose: float,
+) -> tuple[float, Array]:  # fmt: skip
     """Allocate and call :func:`minimise`; returns (bound, alpha)."""
     alpha, scratch = np.empty(tau.size), make_scratch.py_func(tau.size, c.size, q.size)
     return minimise(A, tau, first, c, lin, q, lower, upper, theta, rtol, atol, cutoff, loose, alpha, scratch), alpha
