@@ -146,6 +146,10 @@ class Certificate:
     proof: Proof | None = field(default=None, repr=False, compare=False)
     record: Any = field(default=None, repr=False, compare=False)
 
+    def __post_init__(self) -> None:
+        for name in ("objective", "bound", "residual"):  # plain numbers, whatever array they come from
+            object.__setattr__(self, name, float(getattr(self, name)))
+
     @property
     def gap(self) -> float:
         """Relative gap between objective and bound."""
