@@ -90,16 +90,17 @@ class Certified(MarginParameters):
         W = self._solver_coefficients(problem, sample)
         if W is None:
             return _refused("the data hold fewer samples than those of the fit")
+        if not self._is_certified(problem, W):
+            return _refused("the certificate is about other coefficients")
         check = self._provable(problem).verify(problem, W, self.intercept_)
         if check.ok and self.status_ is Status.OPTIMAL and not check.gap <= self._proved_gap() * (1 + 1e-6):
             return check._replace(ok=False, message=f"the fit is called optimal, but its gap is {check.gap!r}")
         return check
 
     def _provable(self, problem: Problem) -> Certificate:
-        """Return the certificate with a proof of its global bound, where there is one to replay."""
-        certificate = self.certificate_
-        is_searched = certificate.claim is Claim.GLOBAL and not problem.is_convex and problem.n_classes == 2
-        if not is_searched or certificate.proof is not None:
+        """Return the certificate with a proof of its global bound, if there can be one; a stored one is not used."""
+        certificate = replace(self.certificate_, proof=None)
+        if certificate.claim is not Claim.GLOBAL or problem.is_convex or problem.n_classes > 2:
             return certificate
         from ..proofs.certify import tree_proof
 
@@ -113,6 +114,16 @@ class Certified(MarginParameters):
         if fits_in_blocks(worker, X):
             return worker, chunked_problem(worker, X, y, sample_weight, getattr(self, "low_rank_", None))[0], None
         return worker, *worker._prepare(X, y, sample_weight, low_rank=getattr(self, "low_rank_", None))
+
+    def _is_certified(self, problem: Problem, W: NDArray[np.float64]) -> bool:
+        """Whether the certificate is about these coefficients; those of kernels are in the order of the samples."""
+        point = self.certificate_.point
+        if point is None:
+            return True
+        held = point[0]
+        if problem.is_kernel:
+            W, held = (np.sort(V[:, np.any(V != 0.0, axis=0)], axis=1) for V in (W, held))
+        return np.array_equal(W, held) and np.array_equal(point[1], self.intercept_)  # type: ignore[attr-defined]
 
     def _proved_gap(self) -> float:
         """Return the gap up to which a fit counts as optimal."""

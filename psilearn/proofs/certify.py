@@ -42,7 +42,7 @@ class TreeProof:
 
     def bound(self, problem: Problem) -> float:
         """Return the lower bound on the optimum of ``problem`` that is proved; -inf if there is no proof."""
-        from .tree import MARGIN_UNIT, Replay, make_model  # numba
+        from .search import MARGIN_UNIT, make_model, search  # numba
 
         goal = self.certificate.bound * (1.0 - self.shortfall)
         point = self.certificate.point
@@ -58,9 +58,10 @@ class TreeProof:
             model = make_model(statement)
             if not problem.loss.is_continuous:
                 model.allow(JUMP_TOLERANCE)
-            replay = Replay(model, goal, tree_hints(statement, self.certificate.record))
-            proved = rounded_down(Fraction(replay.run(self.seconds)))
-            checker.Search(statement.exact, Fraction(proved), replay.unit, MARGIN_UNIT).follow(replay.records())
+            evidence = search(statement, model, goal, tree_hints(statement, self.certificate.record), self.seconds)
+            proved = rounded_down(Fraction(evidence.bound))
+            follower = checker.Search(statement.exact, Fraction(proved), evidence.unit, MARGIN_UNIT)
+            follower.follow(iter(evidence.records))
         except (ProofError, checker.Rejected):
             return -math.inf
         return proved

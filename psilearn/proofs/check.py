@@ -25,8 +25,9 @@ How the bound is proved
 -----------------------
 Suppose some (W, b) had F(W, b) < bound. A node of the tree knows an interval L_i <= u_i < U_i for every margin (at the
 root -inf and +inf). A *split* replaces a node by two that cover it; *cuts*, *floor* and *ceiling* shrink intervals
-without losing any (W, b) with F < bound; a *leaf* shows F >= bound in its node, a contradiction. When all nodes are
-closed no such (W, b) exists. Each rule is proved in the docstring of the method that checks it.
+without losing any (W, b) with F < bound; a *conflict* names samples of which all such (W, b) give at least one up; a
+*leaf* shows F >= bound in its node, a contradiction. When all nodes are closed no such (W, b) exists. Each rule is
+proved in the docstring of the method that checks it.
 """
 
 # mypy: no-check-untyped-defs
@@ -513,6 +514,7 @@ class Search:
         self.rest = [0] * problem.n  # what a sample pays at least, and their sum
         self.total = 0
         self.changes, self.pending = [], []
+        self.conflicts, self.held = [], 0  # sets of samples, and their sizes together
         for i in range(problem.n):
             self._refresh(i)
 
@@ -526,16 +528,22 @@ class Search:
         return paid if self.jump is None else min(paid, self.caps[i])
 
     def _refresh(self, i):
-        """List the points where cost_i l(u) + a u can be least on the interval of i, with the loss there."""
-        low, high = self.low[i], self.high[i]
+        """List the points where cost_i l(u) + a u can be least on the interval of i, with the loss there.
+
+        The third entry says whether the point belongs to the part u < t, where the sample is given up. The limit at t
+        from the left is such a point, too; without relief (:meth:`_term`) it is never least, as l(t) <= cap.
+        """
+        low, high, t = self.low[i], self.high[i], self.jump
         inside = [p for p in self.breaks if (low is None or p > low) and (high is None or p < high)]
-        points = [(p, self._loss(i, p)) for p in inside]
+        points = [(p, self._loss(i, p), False) for p in inside]
         if low is not None:
-            points.append((low, self._loss(i, low)))
+            points.append((low, self._loss(i, low), t is not None and low < t))
         if high is not None:
-            points.append((high, self._loss(i, high, True)))
+            points.append((high, self._loss(i, high, True), t is not None and high <= t))
+        if t is not None and t in inside:
+            points.append((t, self.caps[i], True))
         self.points[i] = points
-        least = min(paid for _, paid in points)
+        least = min(paid for _, paid, _ in points)
         self.total += least - self.rest[i]
         self.rest[i] = least
 
@@ -556,20 +564,20 @@ class Search:
 
     # weak duality
 
-    def _term(self, i, a):
+    def _term(self, i, a, relief=0):
         """Return a lower bound on cost_i l(u) + a u over L_i <= u < U_i; rejects multipliers that have none.
 
         Between two neighbouring points of {L_i, t, knots, U_i} the function is concave (linear, or the smaller of two
         linear functions), so it is least at their ends, one-sided limits included. Beyond the last point the loss is
         constant or convex and non-increasing to 0, so a >= 0 is needed if U_i is infinite. Below the first point the
         loss is the cap (then a <= 0 is needed if L_i is infinite) or has slope -sum_k cost_i c_k (then a must not
-        exceed that).
+        exceed that). For u < t the sample pays ``relief`` less, which is the same at all points there.
         """
         require(a >= 0 or self.high[i] is not None, "a negative multiplier needs an upper end")
         if a > 0 and self.low[i] is None:
             steepest = 0 if self.t is not None else self.steepest[i]
             require(a * power(self.unit) <= steepest, "a multiplier is too large")
-        return min(paid + (a * u << self.lift) for u, paid in self.points[i])
+        return min(paid + (a * u << self.lift) - (relief if is_below else 0) for u, paid, is_below in self.points[i])
 
     def _read(self, entries):
         """Return (alpha, R) of a list of multipliers: [i, a] for two classes, [i, j, a] with a >= 0 for more."""
@@ -589,9 +597,25 @@ class Search:
         require(all(sum(row.values()) == 0 for row in R), "multipliers are not balanced")
         return alpha, R
 
-    def _sum(self, alpha):
-        """Return sum_i min over the interval of cost_i l(u) + alpha_i u, as an integer times 2^e."""
-        return self.total + sum(self._term(i, a) - self.rest[i] for i, a in alpha.items() if a)
+    def _sum(self, alpha, relief=None):
+        """Return sum_i min over the interval of cost_i l(u) + alpha_i u (less the relief), as an integer times 2^e."""
+        total = self.total + sum(self._term(i, a) - self.rest[i] for i, a in alpha.items() if a)
+        for i, paid in (relief or {}).items():
+            a = alpha.get(i, 0)
+            total += self._term(i, a, paid) - self._term(i, a)
+        return total
+
+    def _weights(self, record):
+        """Return the sum of the weights [c, weight >= 0] of conflicts in a record, and the relief they give samples."""
+        total, relief, next_c = 0, {}, 0
+        for pair in array(record.get("weights", [])):
+            c, weight = array(pair, 2)
+            next_c = integer(c, next_c, len(self.conflicts) - 1) + 1  # each conflict once
+            weight = integer(weight, 0) << (self.unit - self.e)
+            total += weight
+            for i in self.conflicts[c]:
+                relief[i] = relief.get(i, 0) + weight
+        return total, relief
 
     def dual_value(self, record):
         """Return the lower bound on F that multipliers prove for all (W, b) whose margins lie in the intervals.
@@ -602,19 +626,26 @@ class Search:
 
         k classes: a_ij >= 0 and alpha_i = sum_j a_ij give sum_j a_ij (f_{y_i} - f_j)(x_i) >= alpha_i u_i, the left side
         adds up to <V, W> if the multipliers of every function are balanced, and the same bound follows.
+
+        Weights of conflicts: if z_c >= 1 samples of conflict c are given up, and weight_c >= 0, then F is at least
+
+            F - sum_c weight_c (z_c - 1) = sum_c weight_c + P(w) + sum_i (cost_i l(u_i) - relief_i [u_i < t])
+
+        with relief_i the weights of the conflicts that hold i, and this is bounded in the same way.
         """
-        alpha, R = self._read(record["leaf"])
+        alpha, R = self._read(record["leaf"] if "leaf" in record else record["multipliers"])
+        gained, relief = self._weights(record)
         shift = record.get("shift")
         if shift is not None:
             require(self.problem.m > 1, "one function takes no shift")
             e, *nu = array(shift, self.problem.d + 1)
             shift = integer(e, -MAX_EXPONENT, MAX_EXPONENT), [integer(x) for x in nu]
         V = self.problem.space.combine(R)
-        return self._sum(alpha) * power(self.e) - self.problem.space.conjugate(V, self.unit, shift)
+        return (gained + self._sum(alpha, relief)) * power(self.e) - self.problem.space.conjugate(V, self.unit, shift)
 
     def follow(self, records):
         """Apply records until the tree is complete, one rule each."""
-        rules = {"leaf": self.leaf, "split": self.split, "cuts": self.cuts,
+        rules = {"leaf": self.leaf, "split": self.split, "cuts": self.cuts, "conflict": self.conflict,
                  "floor": self.floor, "ceiling": self.ceiling}  # fmt: skip
         while not self.is_done:
             record = next(records, None)
@@ -633,19 +664,25 @@ class Search:
         if not self.pending:
             self.is_done = True
             return
-        size, i, c = self.pending.pop()
-        while len(self.changes) > size:
-            j, low, high = self.changes.pop()
-            self.low[j], self.high[j] = low, high
-            self._refresh(j)
+        size, known, i, c = self.pending.pop()
+        self._undo(size)
+        while len(self.conflicts) > known:
+            self.held -= len(self.conflicts.pop())
         self._set(i, c, self.high[i])
 
     is_done = False
 
+    def _undo(self, size):
+        """Take back all changes of intervals but the first ``size``."""
+        while len(self.changes) > size:
+            j, low, high = self.changes.pop()
+            self.low[j], self.high[j] = low, high
+            self._refresh(j)
+
     def split(self, record):
         """Divide the node: first the child u_i < c, then, when that is closed, the child u_i >= c."""
         i, c = self._inside(*array(record["split"], 2))
-        self.pending.append((len(self.changes), i, c))
+        self.pending.append((len(self.changes), len(self.conflicts), i, c))
         self._set(i, self.low[i], c)
 
     def cuts(self, record):
@@ -672,6 +709,21 @@ class Search:
             self.low[i], self.high[i] = above if side == "<" else below
             self._refresh(i)
             total += self._term(i, alpha.get(i, 0)) - before[i]
+
+    def conflict(self, record):
+        """Add a conflict: samples of which every (W, b) of the node with F < bound gives at least one up, u_i < t.
+
+        With all of them believed, u_i >= t, the multipliers (and weights of earlier conflicts) show F >= bound as a
+        leaf would. Descendants of the node know the conflict, too; it is forgotten when the node is closed.
+        """
+        members, size = array(record["conflict"]), len(self.changes)
+        for i in members:
+            self._set(i, self._inside(i, "t")[1], self.high[i])  # twice the same sample: no longer inside
+        require(self.dual_value(record) >= self.bound, "a conflict is not proved")
+        self._undo(size)
+        self.conflicts.append(members)
+        self.held += len(members)
+        require(self.held <= MAX_CHANGES, "the tree is too deep")
 
     def floor(self, record):
         """Raise L_i to c for pairs [i, c], c <= t, two classes: near samples of the same class cannot all be given up.

@@ -139,7 +139,8 @@ Sparse = tuple[NDArray[np.intp], Array]
 _NOTHING = np.zeros(0)
 
 
-def _sparse(a: Array) -> Sparse:
+def sparse(a: Array) -> Sparse:
+    """Return places and values of the entries that are not zero."""
     places = np.flatnonzero(a)
     return places, a[places]
 
@@ -231,7 +232,7 @@ class Replay:
 
     # values of multipliers
 
-    def _rounded(self, alpha: Array, low: Array, high: Array) -> Array:
+    def rounded(self, alpha: Array, low: Array, high: Array) -> Array:
         """Multipliers as whole numbers of quanta, balanced, and within what infinite intervals allow."""
         model, a = self.model, np.empty(alpha.size)
         if model.norm == 1:
@@ -242,7 +243,7 @@ class Replay:
         cuts_jit.whole(alpha, self.quantum, low, high, model.y, a)
         return a
 
-    def _dual(self, a: Array, low: Array, high: Array) -> float:
+    def dual(self, a: Array, low: Array, high: Array) -> float:
         """Value of whole multipliers; leaves their terms and sum_i alpha_i a_i in ``terms`` and ``v``."""
         model = self.model
         return cuts_jit.dual_value(
@@ -255,7 +256,7 @@ class Replay:
     def _node(self, low: Array, high: Array, alpha: Array, b: float, leaf: Array | None = None) -> Node:
         leaf = np.zeros(low.size) if leaf is None else leaf
         self.count += 1
-        bound = self._dual(leaf, low, high)
+        bound = self.dual(leaf, low, high)
         rank = bound if self.hints is None else -float(self.count)
         return Node(rank, bound, self.count, low.copy(), high.copy(), alpha.copy(), b, leaf)
 
@@ -273,8 +274,8 @@ class Replay:
             # The dual of a contradictory node has no end; by concavity a shorter step reaches the goal as well.
             start = node.leaf * self.quantum
             alpha = start + (1.05 * self.safe_goal - node.bound) / (value - node.bound) * (alpha - start)
-        a = self._rounded(alpha, node.low, node.high)
-        bound = self._dual(a, node.low, node.high)
+        a = self.rounded(alpha, node.low, node.high)
+        bound = self.dual(a, node.low, node.high)
         if bound > node.bound:
             node.bound, node.leaf = bound, a
 
@@ -348,7 +349,7 @@ class Replay:
     def _envelope_gaps(self, node: Node) -> Array:
         """Return by how much each free sample pays less in the relaxation of a node than its loss."""
         model, u = self.model, self.work.u
-        self._dual(node.leaf, node.low, node.high)
+        self.dual(node.leaf, node.low, node.high)
         paid = self.terms - node.leaf * self.quantum * u
         inside = np.maximum(model.breakpoints - np.maximum(u, model.t)[:, None], 0.0) @ model.slopes
         loss = np.where(u >= model.t, np.minimum(inside, model.cap), model.cap)
@@ -380,8 +381,8 @@ class Replay:
         if not least < c < node.high[i]:
             return node
         lower, upper = self._children(node, i, c)
-        lower.leaf = self._rounded(self.trial.alpha, lower.low, lower.high)
-        lower.bound = self._dual(lower.leaf, lower.low, lower.high)
+        lower.leaf = self.rounded(self.trial.alpha, lower.low, lower.high)
+        lower.bound = self.dual(lower.leaf, lower.low, lower.high)
         if lower.bound < self.safe_goal:
             return node
         upper.number = node.number
@@ -394,14 +395,14 @@ class Replay:
         upper = self._node(node.low, node.high, node.alpha, node.b, node.leaf)
         lower.high[i] = upper.low[i] = c
         for child in (lower, upper):
-            child.bound = self._dual(child.leaf, child.low, child.high)
+            child.bound = self.dual(child.leaf, child.low, child.high)
         return lower, upper
 
     def _forget(self, *nodes: Node) -> None:
         """Free the memory of nodes that are closed or divided: all but their multipliers that are not zero."""
         for node in nodes:
             node.low = node.high = node.alpha = _NOTHING
-            node.closing, node.leaf = _sparse(node.leaf), _NOTHING
+            node.closing, node.leaf = sparse(node.leaf), _NOTHING
 
     def _divide(self, node: Node) -> tuple[Node, ...]:
         """Tighten a node and divide it; returns the open nodes that are left of it."""
@@ -440,7 +441,7 @@ class Replay:
             node.split, node.children = (known, model.t), children
             return children
         free = np.flatnonzero((node.low < model.t) & (node.high > model.t))
-        self._dual(node.leaf, node.low, node.high)
+        self.dual(node.leaf, node.low, node.high)
         u, cost = work.u[free], model.cost[free]
         paid = self.terms[free] - node.leaf[free] * self.quantum * u
         given_up = np.maximum(cost * model.cap - paid, 0.0)
@@ -475,7 +476,7 @@ class Replay:
         free = np.flatnonzero((node.low < model.t) & (node.high > model.t))
         if free.size == 0:
             return False
-        self._dual(node.leaf, node.low, node.high)
+        self.dual(node.leaf, node.low, node.high)
         low, high = node.low.copy(), node.high.copy()
         count = cuts_jit.find_cuts(
             free, self.work.u, node.leaf, self.quantum, low, high, self.terms, self.v, *self._rooms(free), model.a,
@@ -484,7 +485,7 @@ class Replay:
         )  # fmt: skip
         if count == 0:
             return False
-        node.cuts.append((_sparse(node.leaf), *(part[:count].copy() for part in self.cuts)))
+        node.cuts.append((sparse(node.leaf), *(part[:count].copy() for part in self.cuts)))
         node.low, node.high = low, high
         return bool(np.any(self.cuts[2][:count] == model.t)) or count > 2
 
@@ -535,7 +536,7 @@ class Replay:
 
     def _closing(self, node: Node) -> Sparse:
         """Return the multipliers of a node that is not divided; open ones have them, too."""
-        return _sparse(node.leaf) if node.closing is None else node.closing
+        return sparse(node.leaf) if node.closing is None else node.closing
 
     def _prune(self) -> None:
         """Drop the cuts that nothing below them rests on.

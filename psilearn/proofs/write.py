@@ -189,15 +189,14 @@ def _tree_proof(
     statement: Statement, reported: float, gap: float, W: Array, b: Array, seconds: float, hints: Any = None,
     goal: float | None = None,
 ) -> Iterable[Record]:  # fmt: skip
-    from . import tree  # numba
+    from . import search as tree  # numba
 
     model = tree.make_model(statement)
     unit, point, value = _settled_point(statement, model, reported, W, b)
     goal = float(value) * (1.0 - max(gap, SMALLEST_GAP)) if goal is None else goal * (1.0 - SMALLEST_GAP)
-    replay = tree.Replay(model, goal, hints, statement.exact.believed)
-    bound = replay.run(seconds)
-    units = {"coef": unit, "multiplier": replay.unit, "margin": tree.MARGIN_UNIT}
-    return _records(statement, value, Fraction(bound), units, point, replay.records())
+    evidence = tree.search(statement, model, goal, hints, seconds)
+    units = {"coef": unit, "multiplier": evidence.unit, "margin": tree.MARGIN_UNIT}
+    return _records(statement, value, Fraction(evidence.bound), units, point, evidence.records)
 
 
 def _settled_point(

@@ -10,7 +10,14 @@ import pytest
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
-from psilearn import MarginClassifier, PsiClassifier, RejectClassifier, SVMClassifier, TruncatedHingeClassifier
+from psilearn import (
+    HardMargin,
+    MarginClassifier,
+    PsiClassifier,
+    RejectClassifier,
+    SVMClassifier,
+    TruncatedHingeClassifier,
+)
 from psilearn.core.result import Claim, Status
 from psilearn.core.solving import Options
 from psilearn.solve import solve
@@ -110,12 +117,37 @@ class Replay:
 def test_a_proof_is_replayed():
     X, y = sample(2)
     fit = fitted(TruncatedHingeClassifier(s=0.0, solver="mip"), 2)
-    honest = copy.copy(fit)
-    honest.certificate_ = replace(fit.certificate_, proof=Replay(fit.lower_bound_))
-    assert honest.verify(X, y).ok
-    weak = copy.copy(fit)
-    weak.certificate_ = replace(fit.certificate_, proof=Replay(0.9 * fit.lower_bound_))
-    assert not weak.verify(X, y).ok
+    problem = fit.problem(X, y)
+    for share, is_proved in ((1.0, True), (0.9, False)):
+        certificate = replace(fit.certificate_, proof=Replay(share * fit.lower_bound_))
+        assert certificate.verify(problem).ok is is_proved
+
+
+def test_a_stored_proof_is_not_believed():
+    X, y = sample(3)
+    fit = fitted(TruncatedHingeClassifier(s=0.0, solver="patterns"), 3)
+    fit.certificate_ = replace(fit.certificate_, proof=Replay(fit.lower_bound_))
+    assert not fit.verify(X, y).ok
+
+
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+def test_the_certificate_is_about_the_coefficients_of_the_model(kernel):
+    X, y = sample(2)
+    fit = SVMClassifier(kernel=kernel).fit(X, y)
+    assert fit.verify(X, y).ok
+    W, b = fit.certificate_.point
+    for point in ((W, b + 1e-9), (np.nextafter(W, np.inf), b), (np.full_like(W, np.nan), b), (W[:, :-1], b)):
+        other = copy.copy(fit)
+        other.certificate_ = replace(fit.certificate_, point=point)
+        assert not other.verify(X, y).ok
+
+
+@pytest.mark.parametrize("solver", ["auto", "mip", "dca"])
+def test_claims_are_plain_numbers(solver):
+    robust = MarginClassifier(HardMargin(), solver=solver) if solver != "dca" else SVMClassifier(solver=solver)
+    for model in (robust, TruncatedHingeClassifier(s=0.0, penalty="l1", solver=solver)):
+        fit = fitted(model, 2)
+        assert {type(v) for v in (fit.objective_, fit.lower_bound_, fit.gap_, fit.certificate_.residual)} == {float}
 
 
 def test_problem_leaves_the_estimator_alone():

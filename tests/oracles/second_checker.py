@@ -77,6 +77,7 @@ class Checker:
             self.t, self.hinges = self.t - self.slack, [(a - self.slack, c) for a, c in self.hinges]
         self.L = [self.t if i in self.believed else -INF for i in range(self.n)]
         self.U = [INF] * self.n
+        self.conflicts = []
         self.tree()
         count = self.at
         need(self.line() == {"end": count} and self.at == len(self.lines))
@@ -229,8 +230,21 @@ class Checker:
         need(all(sum(row) == 0 for row in R))
         return alpha, R
 
-    def terms(self, alpha):
-        total = Fraction(0)
+    def weighed(self, record):
+        """Sum of the weights of conflicts, and what each sample is relieved of where it is given up."""
+        total, relief, before = Fraction(0), [Fraction(0)] * self.n, -1
+        weights = record.get("weights", [])
+        need(isinstance(weights, list))
+        for number, weight in weights:
+            whole(number, before + 1, len(self.conflicts))
+            weight, before = whole(weight, 0) * self.q, number
+            total += weight
+            for i in self.conflicts[number]:
+                relief[i] += weight
+        return total, relief
+
+    def terms(self, alpha, relief=None):
+        relief, total = relief or [Fraction(0)] * self.n, Fraction(0)
         for i, a in enumerate(alpha):
             low, high, code = self.L[i], self.U[i], self.code[i]
             need(high < INF or a >= 0)
@@ -238,8 +252,12 @@ class Checker:
             need(low > -INF or a <= steepest)
             inside = [p for p, _ in self.hinges if self.convex or p > self.t] + ([] if self.convex else [self.t])
             found = [self.cost[i] * self.loss(p, code) + a * p for p in inside if low < p < high]
-            found += [self.cost[i] * self.loss(low, code) + a * low] if low > -INF else []
-            found += [self.cost[i] * self.loss(high, code, True) + a * high] if high < INF else []
+            for end, left in ((low, False), (high, True)):
+                if abs(end) < INF:
+                    is_out = not self.convex and (end < self.t or (left and end == self.t))
+                    found.append(self.cost[i] * self.loss(end, code, left) + a * end - (relief[i] if is_out else 0))
+            if not self.convex and low < self.t < high:
+                found.append(self.cost[i] * self.cap[code] + a * self.t - relief[i])
             total += min(found)
         return total
 
@@ -265,26 +283,41 @@ class Checker:
         waiting = []
         while True:
             record = self.line()
-            rules = [r for r in ("split", "leaf", "cuts", "floor", "ceiling") if r in record]
+            rules = [r for r in ("split", "leaf", "cuts", "conflict", "floor", "ceiling") if r in record]
             need(len(rules) == 1)
             rule = rules[0]
             if rule == "split":
                 i, c = record["split"]
                 c = self.margin(i, c)
-                upper = self.L[:], self.U[:]
+                upper = self.L[:], self.U[:], self.conflicts[:]
                 upper[0][i] = self.U[i] = c
                 waiting.append(upper)
             elif rule == "leaf":
-                alpha, R = self.multipliers(record["leaf"])
-                need(self.terms(alpha) - self.conjugate(R, record.get("shift")) >= self.bound)
+                need(self.dual(record["leaf"], record) >= self.bound)
                 if not waiting:
                     return
-                self.L, self.U = waiting.pop()
+                self.L, self.U, self.conflicts = waiting.pop()
+            elif rule == "conflict":
+                self.collide(record)
             elif rule == "cuts":
                 self.cut(record)
             else:
                 for i, c in record[rule]:
                     self.hold(i, self.margin(i, c), rule == "floor")
+
+    def dual(self, entries, record):
+        alpha, R = self.multipliers(entries)
+        gained, relief = self.weighed(record)
+        return gained + self.terms(alpha, relief) - self.conjugate(R, record.get("shift"))
+
+    def collide(self, record):
+        members, lower = record["conflict"], self.L[:]
+        need(isinstance(members, list) and len({whole(i, 0, self.n) for i in members}) == len(members))
+        for i in members:
+            self.L[i] = self.margin(i, "t")
+        need(self.dual(record["multipliers"], record) >= self.bound)
+        self.L = lower
+        self.conflicts = [*self.conflicts, members]
 
     def cut(self, record):
         alpha, R = self.multipliers(record["multipliers"])

@@ -32,6 +32,7 @@ PROOFS = {
     "psi": (PsiClassifier(solver="mip", C=2.0), 2),
     "psi l1": (PsiClassifier(solver="mip", penalty="l1", C=2.0), 2),
     "hard margin": (MarginClassifier(HardMargin(), solver="mip"), 2),
+    "hard margin, large C": (MarginClassifier(HardMargin(), C=50.0, solver="mip"), 2),
 }
 
 
@@ -250,7 +251,12 @@ def test_the_judge_knows_a_false_claim(folder):
         assert is_refuted([{**truth[0], key: value}, *truth[1:]], truth, X, y)
 
 
-@pytest.mark.parametrize("name", ["psi", "psi l1", "hard margin"])
+def test_the_attacked_proofs_hold_these_rules(folder):
+    rules = {key for name in PROOFS for record in honest(name, folder)[0] for key in record}
+    assert {"leaf", "split", "cuts", "conflict", "weights", "floor"} <= rules
+
+
+@pytest.mark.parametrize("name", ["psi", "psi l1", "hard margin", "hard margin, large C"])
 def test_every_record_of_a_tree_is_needed(name, folder):
     truth, X, y = honest(name, folder)
     for where in range(len(truth)):

@@ -358,3 +358,94 @@ def test_a_row_without_weight_is_not_believed():
         claim["problem"]["believed"] = rows
         with pytest.raises(checker.Rejected, match=reason):
             checker.Problem(claim, X, y, weights)
+
+
+# -- conflicts ---------------------------------------------------------------------------------------------------------
+
+#: Samples at one place that pay 1 each unless u >= 1: those of one of the labels are given up.
+HARD = {"hinges": (), "t": 1.0, "cap": 1.0}
+CLASH = {"conflict": [0, 1], "multipliers": [[0, 1], [1, 1]]}
+
+
+def clash(tmp_path, evidence, bound, labels=(0, 1), **changes):
+    claim, data = claim_of([[0.0]] * len(labels), list(labels), **{**HARD, **changes})
+    if len(set(labels)) < len(labels):  # equal rows would be one sample
+        claim, data = claim_of([[float(i) / 4] for i in range(len(labels))], list(labels), **{**HARD, **changes})
+    return verdict(tmp_path, claim, data, evidence, 4.0, bound)
+
+
+def test_a_conflict_costs_the_cheaper_sample_and_no_more(tmp_path):
+    assert clash(tmp_path, [CLASH, {"leaf": [], "weights": [[0, 1]]}], 1.0)[0]
+    for weight in (1, 2, 3, 10**9):
+        evidence = [CLASH, {"leaf": [], "weights": [[0, weight]]}]
+        ok, message = clash(tmp_path, evidence, math.nextafter(1.0, 2.0))
+        assert not ok
+        assert "does not reach the bound" in message
+
+
+def test_a_conflict_needs_evidence(tmp_path):
+    for multipliers in ([], [[0, 1]], [[0, -1], [1, -1]]):
+        evidence = [{**CLASH, "multipliers": multipliers}, {"leaf": [], "weights": [[0, 1]]}]
+        assert not clash(tmp_path, evidence, 1.0)[0]
+    ok, message = clash(tmp_path, [{**CLASH, "multipliers": []}], 1.0)
+    assert not ok
+    assert "a conflict is not proved" in message
+
+
+def test_believing_is_what_a_conflict_assumes(tmp_path):
+    """The samples of a conflict are not believed after it: the same multipliers close no leaf."""
+    assert not clash(tmp_path, [CLASH, {"leaf": [[0, 1], [1, 1]]}], 1.0)[0]
+
+
+@pytest.mark.parametrize(
+    "weights", [[[0, -1]], [[1, 1]], [[-1, 1]], [[0, 1], [0, 1]], [[0]], [0], 1, [[0, 1.0]], [[True, 1]], [["0", 1]]]
+)
+def test_weights_are_of_known_conflicts_once_and_not_negative(tmp_path, weights):
+    assert not clash(tmp_path, [CLASH, {"leaf": [], "weights": weights}], 1.0)[0]
+    assert not clash(tmp_path, [{"leaf": [], "weights": weights}], 1.0)[0]
+
+
+@pytest.mark.parametrize("members", [[0, 0, 1], [0, 2], [-1, 1], [0, True], [0, "1"], "01", [[0], 1]])
+def test_the_samples_of_a_conflict_are_different_samples(tmp_path, members):
+    assert not clash(tmp_path, [{**CLASH, "conflict": members}, {"leaf": [], "weights": [[0, 1]]}], 1.0)[0]
+
+
+def test_a_convex_loss_has_no_conflicts(tmp_path):
+    evidence = [CLASH, {"leaf": [], "weights": [[0, 1]]}]
+    ok, message = clash(tmp_path, evidence, 1.0, hinges=((1.0, 1.0),), t=None, cap=None)
+    assert not ok
+    assert "no t" in message
+
+
+def test_conflicts_are_forgotten_with_their_node(tmp_path):
+    closed = {"leaf": [], "weights": [[0, 1]]}
+    split = {"split": [0, -16]}  # u < -1 or not
+    assert clash(tmp_path, [CLASH, split, closed, closed], 1.0)[0]
+    assert clash(tmp_path, [split, {"leaf": []}, CLASH, closed], 1.0)[0]  # u_0 < -1 pays 1
+    ok, message = clash(tmp_path, [{"split": [0, 32]}, CLASH, closed, closed], 1.0)
+    assert not ok
+    assert "in range" in message
+
+
+def test_overlapping_conflicts_are_paid_once(tmp_path):
+    """Sample 0 clashes with both others (they are close, and a steep function costs more than the bound)."""
+    pairs = [{"conflict": [0, i], "multipliers": [[0, 2], [i, 2]]} for i in (1, 2)]
+    for weights, bound, is_true in (
+        ([[0, 1]], 1.0, True),
+        ([[0, 1], [1, 1]], 1.0, True),
+        ([[0, 1], [1, 1]], 2.0, False),
+    ):
+        evidence = [*pairs, {"leaf": [], "weights": weights}]
+        assert clash(tmp_path, evidence, bound, (0, 1, 1))[0] is is_true
+
+
+def test_relief_counts_in_the_limit_from_the_left():
+    """Below t a sample pays 1 - relief, also where its interval has no lower end."""
+    claim, data = claim_of(*SAME_PLACE, **HARD)
+    search = search_of(claim, data, 1.0)
+    search.high[0] = 2 * 16  # an upper end, so that multipliers may be negative
+    search._refresh(0)
+    one = 1 << -search.e  # 1 in units of values
+    for multiplier in (-2, -1, 0):
+        near_t = one - 3 * one + multiplier * one
+        assert search._term(0, multiplier, 3 * one) <= near_t

@@ -11,6 +11,7 @@ from psilearn import HardMargin, Hinge, MarginClassifier, Psi, RejectHinge, Trun
 from psilearn.proofs import check as checker
 from psilearn.proofs import write
 from psilearn.proofs.convex import convex_leaf
+from psilearn.proofs.search import by_conflicts
 from psilearn.proofs.statement import state
 from psilearn.proofs.tree import MARGIN_UNIT, Replay, make_model
 
@@ -50,6 +51,31 @@ def test_a_tree_asked_for_too_much_proves_at_most_the_optimum(loss, parameters, 
         write.write(tmp_path / "a", write._records(statement, 2 * reached, asked, units, point, evidence))
         assert not psilearn.check(tmp_path / "a", X, y, weights).ok
     assert narrowed > 0 or parameters == {"kernel": "rbf"}
+
+
+@pytest.mark.parametrize("parameters", [{}, {"penalty": "l1"}, {"kernel": "rbf"}], ids=str)
+@pytest.mark.parametrize("loss", LOSSES, ids=str)
+def test_conflicts_prove_the_optimum_and_nothing_above(loss, parameters, tmp_path):
+    rng = np.random.default_rng(6)
+    for _ in range(4):
+        estimator, X, y, weights = random_fit(rng, loss, solver="mip", **parameters)
+        statement, (W, b) = state(estimator, X, y, weights), estimator.certificate_.point
+        W = statement.collect(W.T).T if statement.problem.is_kernel else W
+        model = make_model(statement)
+        unit, point, reached = write._settled_point(statement, model, estimator.objective_, W, b)
+        for share, is_true in ((0.999, True), (1.001, False), (1.2, False)):
+            goal = share * float(reached)
+            evidence = by_conflicts(statement, Replay(model, goal), math.inf)
+            assert (evidence is not None) is is_true
+            if evidence is None:
+                continue
+            units = {"coef": unit, "multiplier": evidence.unit, "margin": MARGIN_UNIT}
+            records = list(evidence.records)
+            write.write(tmp_path / "a", write._records(statement, reached, Fraction(goal), units, point, records))
+            assert psilearn.check(tmp_path / "a", X, y, weights).ok
+            asked = reached * (1 + Fraction(1, 2**45))
+            write.write(tmp_path / "a", write._records(statement, 2 * reached, asked, units, point, records))
+            assert not psilearn.check(tmp_path / "a", X, y, weights).ok
 
 
 @pytest.mark.parametrize("parameters", [{}, {"penalty": "l1"}, {"penalty": "elastic-net"}, {"kernel": "rbf"}], ids=str)
