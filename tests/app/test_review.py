@@ -9,7 +9,7 @@ import pytest
 
 from psilearn.app.audit.table import audit_table
 from psilearn.app.review import confirmed, corrected, log_beside, log_text, read_decisions, review_page
-from psilearn.app.tables import TableError, understand
+from psilearn.app.tables import TableError, read_table, understand
 
 
 @pytest.fixture
@@ -67,7 +67,7 @@ def test_only_the_labels_change(flipped, tmp_path, separator, encoding):
     decide(tmp_path / "d.csv", frame, {4: ("relabel", "sick"), 17: ("relabel", "well"), 2: ("keep", "sick")})
     decisions = read_decisions(tmp_path / "d.csv", data)
     (tmp_path / "out.csv").write_bytes(corrected(path, data, decisions))
-    after = pd.read_csv(tmp_path / "out.csv", sep=separator, dtype=str)
+    after = pd.read_csv(tmp_path / "out.csv", sep=separator, dtype=str, encoding=encoding)
     assert list(np.flatnonzero((after != frame.astype(str)).any(axis=1))) == [4, 17]
     assert after["outcome"][4] == "sick"
     assert after["outcome"][17] == "well"
@@ -102,6 +102,69 @@ def test_rounds_remember_what_was_settled(flipped, tmp_path):
     by_hand.loc[17, "outcome"] = "well"
     by_hand.to_csv(second, index=False)
     assert list(np.flatnonzero(confirmed(second, understood(second)))) == [4]
+
+
+def test_rows_that_moved_are_asked_again(flipped, tmp_path):
+    frame, _ = flipped
+    first, second = tmp_path / "one.csv", tmp_path / "two.csv"
+    frame.to_csv(first, index=False)
+    data = understood(first)
+    decide(tmp_path / "d.csv", frame, {4: ("relabel", "sick"), 16: ("keep", "sick"), 18: ("keep", "sick")})
+    decisions = read_decisions(tmp_path / "d.csv", data)
+    log_beside(second).write_text(log_text(decisions, first))
+    content = corrected(first, data, decisions).decode().splitlines(keepends=True)
+    second.write_text("".join([*content[:11], *content[13:]]))  # two rows are gone, and sick and well alternate
+    assert list(np.flatnonzero(confirmed(second, understood(second)))) == [4]
+
+
+@pytest.mark.parametrize("corner", [(1, 1), (4, 3)])
+def test_a_workbook_stays_a_workbook(flipped, tmp_path, corner):
+    openpyxl = pytest.importorskip("openpyxl")
+    frame, _ = flipped
+    frame["outcome"] = (frame["outcome"] == "sick").astype(int)
+    book = openpyxl.Workbook()
+    book.create_sheet("notes")["B2"] = "other sheet"
+    sheet = book.active
+    sheet["A1"] = "ward 7" if corner != (1, 1) else None
+    for i, row in enumerate([list(frame), *frame.to_numpy().tolist()]):
+        for j, value in enumerate(row):
+            sheet.cell(corner[0] + i + (i > 20), corner[1] + j, value)  # a blank row within
+    changed = sheet.cell(corner[0] + 5, corner[1] + 3)
+    changed.fill = openpyxl.styles.PatternFill("solid", fgColor="FFFF00")
+    book.save(tmp_path / "in.xlsx")
+    data = understand(read_table(tmp_path / "in.xlsx"), "outcome", (), None, "patient")
+    decide(
+        tmp_path / "d.csv",
+        frame.astype({"outcome": str}),
+        {4: ("relabel", "1"), 17: ("relabel", "0"), 30: ("relabel", "1")},
+    )
+    decisions = read_decisions(tmp_path / "d.csv", data)
+    (tmp_path / "out.xlsx").write_bytes(corrected(tmp_path / "in.xlsx", data, decisions, as_excel=True))
+    after = openpyxl.load_workbook(tmp_path / "out.xlsx")
+    assert after["notes"]["B2"].value == "other sheet"
+    different = [
+        (new.row - corner[0], new.value) for old, new in zip(_cells(book.worksheets[0]), _cells(after.worksheets[0]))
+        if old.value != new.value
+    ]  # fmt: skip
+    assert different == [(5, 1), (18, 0), (32, 1)]
+    assert after.worksheets[0].cell(changed.row, changed.column).fill.fgColor.rgb.endswith("FFFF00")
+
+
+def _cells(sheet):
+    return [cell for row in sheet.iter_rows() for cell in row]
+
+
+def test_titles_and_line_ends_stay(flipped, tmp_path):
+    frame, _ = flipped
+    path = tmp_path / "in.csv"
+    text = "Ward 7\r\n\r\n" + frame.to_csv(index=False, lineterminator="\r\n")
+    path.write_bytes(text.encode("utf-8-sig"))
+    data = understand(read_table(path), "outcome", (), None, "patient")
+    decide(tmp_path / "d.csv", frame, {4: ("relabel", "sick")})
+    after = corrected(path, data, read_decisions(tmp_path / "d.csv", data)).decode("utf-8-sig")
+    lines = text.split("\r\n")
+    lines[7] = lines[7].replace(",well", ",sick")
+    assert after == "\r\n".join(lines)
 
 
 def test_logs_of_two_versions_do_not_collide(tmp_path):

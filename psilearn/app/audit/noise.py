@@ -16,6 +16,8 @@ from scipy.special import log_softmax, logsumexp
 from scipy.stats import chi2, norm, rankdata
 
 Array = NDArray[np.float64]
+#: Distances between classes below this count as none; a hundred times its inverse is still a number.
+NO_GAP = 1e-300
 
 
 @dataclass(frozen=True)
@@ -95,7 +97,7 @@ def stretched(scores: Array, power: float = 1.0) -> Array:
     ordered = np.sort(scores, axis=1)
     gap = ordered[:, -1] - ordered[:, -2]
     size = (-np.log1p(-(rankdata(gap) - 0.5) / gap.size)) ** power
-    factor = size / np.maximum(gap, np.finfo(float).tiny)
+    factor = size / np.maximum(gap, NO_GAP)
     factor = np.minimum(factor, 10.0 * np.median(factor))
     return (scores - ordered[:, -1:]) * factor[:, None]
 

@@ -66,9 +66,10 @@ def _share(issues: pd.DataFrame) -> str:
     if p >= REJECTED and round(high * n) == 0:
         return f"No label looks wrong; the test of 'no label is wrong' does not reject it (p = {p:.2g})."
     if p >= REJECTED:
+        look = "looks" if round(high * n) == 1 else "look"
         return (
-            f"The labels may well be clean: no more than {_percent(high)} of them look wrong ({_rows_of(high * n)}), "
-            f"and the test of 'no label is wrong' does not reject it (p = {p:.2g})."
+            f"The labels may well be clean: no more than {_rows_of(high * n)} of {n} {look} wrong, and "
+            f"the test of 'no label is wrong' does not reject it (p = {p:.2g})."
         )
     return (
         f"About {_percent(share)} of the labels are wrong: {_rows_of(share * n)} of {n} (90% interval "

@@ -10,7 +10,7 @@ import numpy as np
 import typer
 
 from ..tables import TableError, Understanding, read_table
-from ..words import shown
+from ..words import listed, shown
 from .common import (
     DataFile,
     Drop,
@@ -29,6 +29,9 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
     from rich.console import Console
+
+#: Endings of the names of corrected tables.
+WRITTEN = (".csv", ".tsv", ".txt", ".xlsx")
 
 
 def audit(
@@ -80,11 +83,11 @@ def audit(
         write_whole(out, found.ranking().to_csv(index=False))
         screen.print(f"Ranking of all rows: {shown(out, 200)}")
     if review is not None:
-        from ..review import review_page
+        from ..review import is_excel, review_page
 
         name = "data.csv" if data is None else data.name
         options = ["--target", understood.target, *(["--id", identifier] if identifier else [])]
-        made = f"{Path(name).stem.removesuffix('.csv')}-corrected.csv"
+        made = f"{Path(name).stem.removesuffix('.csv')}-corrected{'.xlsx' if is_excel(Path(name)) else '.csv'}"
         command = shlex.join(["psilearn", "audit", name, *options, "--apply", "decisions.csv", "--out", made])
         write_whole(review, review_page(found, source_name(data), command))
         screen.print(f"Review page: {shown(review, 200)}. Open it in a browser, decide, export decisions.csv, then:")
@@ -92,17 +95,19 @@ def audit(
 
 
 def _apply(screen: Console, data: Path | None, understood: Understanding, decisions: Path, out: Path | None) -> None:
-    from ..review import corrected, log_beside, log_text, read_decisions
+    from ..review import corrected, is_excel, log_beside, log_text, read_decisions
 
     if data is None or str(data) == "-":
         raise TableError("Decisions are applied to a file; name the table they are about.")
     if out is None:
         raise typer.BadParameter("name the corrected table with --out.", param_hint="--apply")
+    if out.suffix.lower() not in WRITTEN:
+        raise TableError(f"The corrected table can be written as {listed(WRITTEN)}, not as '{shown(out.name)}'.")
     if out.resolve() == data.resolve():
         raise TableError("--out is the table itself; write the corrected table elsewhere, so that nothing is lost.")
     decided = read_decisions(decisions, understood)
     log = log_text(decided, data)
-    content = corrected(data, understood, decided, out.suffix.lower() == ".xlsx")
+    content = corrected(data, understood, decided, is_excel(out))
     write_whole(out, content)
     write_whole(log_beside(out), log)
     screen.print(f"{len(decided.frame)} decisions: {decided.counted()}.")

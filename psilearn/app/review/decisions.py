@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import io
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from ..tables import TableError, Understanding, cells_as_written, read_table
+from ..tables import TableError, Understanding, read_table, table_with
 from ..words import listed, shown
 
 #: What a person may decide; the first two settle the label.
@@ -72,24 +71,28 @@ def read_decisions(path: Path, data: Understanding) -> Decisions:
 
 
 def corrected(path: Path, data: Understanding, decisions: Decisions, as_excel: bool = False) -> bytes:
-    """Return the table's file with the new labels; every other cell of a text table is as it was written."""
-    change = dict(zip(decisions.changes["row"], decisions.changes["label"]))
+    """Return the table's file with the new labels; every other cell is as it was written.
+
+    A text table keeps its encoding, separator and titles, a workbook its formats and other sheets.
+    """
+    change = {int(row) - 1: str(label) for row, label in zip(decisions.changes["row"], decisions.changes["label"])}
     frame = read_table(path)
-    written = None if as_excel else cells_as_written(path)
-    if written is not None:
-        rows = [row for row in written[0] if row]
-        at = [cell.strip() for cell in rows[0]].index(data.target)
-        if len(rows) - 1 == len(frame):
-            for row, label in change.items():
-                rows[row][at] = label
-            return _text_of(rows, written[1]).encode()
-    column = [change.get(at + 1, value) for at, value in enumerate(frame[data.target])]
+    if as_excel == is_excel(path):
+        rewritten = table_with(path, data.target, change, len(frame))
+        if rewritten is not None:
+            return rewritten
+    column = [change.get(at, value) for at, value in enumerate(frame[data.target])]
     frame = frame.assign(**{data.target: column})
     if not as_excel:
         return str(frame.to_csv(index=False)).encode()
     out = io.BytesIO()
     frame.to_excel(out, index=False, engine="openpyxl")
     return out.getvalue()
+
+
+def is_excel(path: Path) -> bool:
+    """Tell by its name whether a file is a workbook."""
+    return path.suffix.lower() in {".xlsx", ".xlsm"}
 
 
 def log_beside(path: Path) -> Path:
@@ -111,14 +114,18 @@ def log_text(decisions: Decisions, source: Path) -> str:
 def confirmed(source: Path, data: Understanding) -> NDArray[np.bool_] | None:
     """Return which rows a person has settled in earlier rounds, None if there is no log beside the table.
 
-    A row counts only while the table still holds the label that was decided.
+    A row counts only while the table still holds the label that was decided, and the same identifier there.
     """
     log = _log(log_beside(source))
     if log.empty:
         return None
-    last = log.drop_duplicates("row", keep="last").set_index("row")
+    last = log.drop_duplicates("row", keep="last").set_index("row").reindex(data.rows)
     settled = last["label"].where(last["decision"].isin(SETTLED))
-    return np.asarray(settled.reindex(data.rows).to_numpy() == data.labels.to_numpy(dtype=str), dtype=bool)
+    is_settled = np.asarray(settled.to_numpy() == data.labels.to_numpy(dtype=str), dtype=bool)
+    if data.ids is None or not log["id"].any():
+        return is_settled
+    # Rows may have been added, sorted or removed since.
+    return is_settled & np.asarray(last["id"].to_numpy() == data.ids.to_numpy(dtype=str), dtype=bool)
 
 
 def _check(decision: Any, labels: pd.Series, classes: set[str], name: str) -> None:
@@ -161,9 +168,3 @@ def _log(path: Path) -> pd.DataFrame:
 
 def _line(bad: pd.Series) -> int:
     return int(np.argmax(bad.to_numpy())) + 2
-
-
-def _text_of(rows: list[list[str]], separator: str) -> str:
-    out = io.StringIO()
-    csv.writer(out, delimiter=separator, lineterminator="\n").writerows(rows)
-    return out.getvalue()

@@ -2,7 +2,7 @@
 
 from .cells import Numbers, as_numbers
 from .error import TableError
-from .reading import cells_as_written, read_chunks, read_table
+from .reading import read_chunks, read_table, table_with
 from .understanding import Understanding, understand
 
 __all__ = [
@@ -10,8 +10,8 @@ __all__ = [
     "TableError",
     "Understanding",
     "as_numbers",
-    "cells_as_written",
     "read_chunks",
     "read_table",
+    "table_with",
     "understand",
 ]

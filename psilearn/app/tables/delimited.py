@@ -9,7 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
 import pandas as pd
 
@@ -24,12 +24,34 @@ MISSING = [
 #: Lines that tell the separator and whether a file writes 0,5 for a half.
 SAMPLE_LINES = 50
 SEPARATORS = ",;\t|"
+#: Lines with one cell, or with fewer filled cells than this part of the fullest line, are titles above the header.
+TITLE = 1 / 3
 #: Bytes read at a time while looking for the encoding.
 BLOCK = 1 << 20
 _BOMS = (
     (codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF32_LE, "utf-32"), (codecs.BOM_UTF32_BE, "utf-32"),
     (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"),
 )  # fmt: skip
+
+
+class Written(NamedTuple):
+    """A delimited table as it is written.
+
+    Attributes
+    ----------
+    rows : list of list of str
+        All lines, titles and empty ones too.
+    header : int
+        Which of them is the header.
+    separator, newline, encoding : str
+        Of the file.
+    """
+
+    rows: list[list[str]]
+    header: int
+    separator: str
+    newline: str
+    encoding: str
 
 
 def delimited_chunks(
@@ -46,26 +68,36 @@ def delimited_chunks(
     if any("\0" in line for line in sample):
         raise TableError(f"{name} holds zero bytes: it is not a text table.")
     separator = _separator(sample)
+    titles = _titles(sample, separator)
     with _text(opening, encoding) as lines:
-        header = _check_rows(name, lines, separator, notes)
+        header, above = _check_rows(name, lines, separator, titles, notes)
     _note_header(header, notes)
     options: dict[str, Any] = {
         "sep": separator, "keep_default_na": False, "na_values": MISSING, "low_memory": False, "index_col": False,
         "decimal": _decimal(sample[1:], separator), "skipinitialspace": True, "chunksize": rows,
     }  # fmt: skip
     with _text(opening, encoding) as lines:
+        list(islice(lines, above))
         parts = pd.read_csv(lines, **options)
         for part in [parts] if rows is None else parts:
             yield part.set_axis([str(c).strip() for c in part.columns], axis=1)
 
 
-def delimited_text(opening: Callable[[], BinaryIO]) -> tuple[list[list[str]], str]:
-    """Return the cells of a delimited table as they are written, header first, and the separator."""
+def delimited_text(opening: Callable[[], BinaryIO]) -> Written:
+    """Return a delimited table as it is written."""
     encoding = _encoding(opening)
     with _text(opening, encoding) as lines:
-        separator = _separator(list(islice(lines, SAMPLE_LINES)))
+        sample = list(islice(lines, SAMPLE_LINES))
+    separator = _separator(sample)
+    newline = next((end for end in ("\r\n", "\n", "\r") if sample[0].endswith(end)), "\n")
     with _text(opening, encoding) as lines:
-        return list(csv.reader(lines, delimiter=separator, skipinitialspace=True)), separator
+        rows = list(csv.reader(lines, delimiter=separator, skipinitialspace=True))
+    return Written(rows, _titles(sample, separator), separator, newline, encoding)
+
+
+def left_out_above(rows: int) -> str:
+    """Say that titles above the header were left out."""
+    return "1 row above the header is left out." if rows == 1 else f"{rows} rows above the header are left out."
 
 
 def refuse_twins(names: Sequence[str]) -> None:
@@ -118,13 +150,26 @@ def _separator(lines: Sequence[str]) -> str:
     return max(SEPARATORS, key=merit)
 
 
-def _check_rows(name: str, lines: io.TextIOWrapper, separator: str, notes: list[str]) -> list[str]:
-    """Return the header; refuse rows longer than it, and note shorter ones."""
+def _titles(sample: Sequence[str], separator: str) -> int:
+    """Return how many rows stand above the header: titles, and what is empty."""
+    rows = csv.reader(sample, delimiter=separator, skipinitialspace=True)
+    filled = [sum(bool(cell.strip()) for cell in row) for row in rows]
+    fullest = max(filled, default=0)
+    if fullest < 3:
+        return next((at for at, count in enumerate(filled) if count), 0)
+    return next(at for at, count in enumerate(filled) if count > max(1, TITLE * fullest))
+
+
+def _check_rows(
+    name: str, lines: io.TextIOWrapper, separator: str, titles: int, notes: list[str]
+) -> tuple[list[str], int]:
+    """Return the header and the number of lines above it; refuse longer rows, note shorter and doubtful ones."""
     csv.field_size_limit(1 << 30)
     reader = csv.reader(lines, delimiter=separator, skipinitialspace=True)
     header: list[str] = []
-    short, first_short = 0, 0
+    above, short, first_short, swallowing = 0, 0, 0, 0
     try:
+        above = _skip(reader, titles, notes)
         for row in reader:
             if not header:
                 header = [cell.strip() for cell in row]
@@ -136,12 +181,31 @@ def _check_rows(name: str, lines: io.TextIOWrapper, separator: str, notes: list[
                 )
             elif len(row) < len(header) and "".join(row).strip():
                 short, first_short = short + 1, first_short or reader.line_num
+            if not swallowing and any(_holds_a_row(cell, separator, len(header)) for cell in row):
+                swallowing = reader.line_num
     except csv.Error as error:
         raise TableError(f"{name} could not be read: line {reader.line_num}: {error}.") from None
     if short:
         rows = f"{short} rows have" if short > 1 else "1 row has"
         notes.append(f"{rows} fewer cells than the header (line {first_short} first); what lacks counts as missing.")
-    return header
+    if swallowing:
+        notes.append(
+            f"A cell that ends in line {swallowing} holds a whole row, which is lost: is a quotation mark not closed?"
+        )
+    return header, above
+
+
+def _skip(reader: Any, rows: int, notes: list[str]) -> int:
+    """Pass over the rows above the header; return in how many lines they stand."""
+    said = sum(bool("".join(next(reader)).strip()) for _ in range(rows))
+    if said:
+        notes.append(left_out_above(said))
+    return int(reader.line_num)
+
+
+def _holds_a_row(cell: str, separator: str, width: int) -> bool:
+    """Whether a line within a cell has as many separators as a row."""
+    return "\n" in cell and width > 1 and any(line.count(separator) >= width - 1 for line in cell.split("\n"))
 
 
 def _note_header(header: Sequence[str], notes: list[str]) -> None:

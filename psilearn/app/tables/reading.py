@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import bz2
+import csv
 import gzip
 import io
 import lzma
 import sys
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -21,7 +22,7 @@ from ..words import shown
 from .arff import arff_chunks
 from .delimited import delimited_chunks, delimited_text
 from .error import TableError
-from .excel import excel_table
+from .excel import excel_table, excel_with
 
 #: The path that means standard input.
 STDIN = "-"
@@ -119,13 +120,28 @@ def read_table(path: str | Path) -> pd.DataFrame:
     return parts[0]
 
 
-def cells_as_written(path: str | Path) -> tuple[list[list[str]], str] | None:
-    """Return the cells of a delimited text table as they stand in the file, and its separator; None for other files."""
+def table_with(path: str | Path, column: str, cells: Mapping[int, str], rows: int) -> bytes | None:
+    """Return a table's file with new cells in a column, by row from 0, and all others as they are written.
+
+    None for files of a kind that is not rewritten, or that does not hold that number of ``rows``.
+    """
     source = Source.of(path)
     with source.open() as file:
         beginning = file.read(4)
-    is_text = not beginning.startswith((b"PAR1", b"PK\x03\x04")) and source.suffix != ".arff"
-    return delimited_text(source.open) if is_text else None
+    if beginning.startswith(b"PK\x03\x04"):
+        return excel_with(source.name, source.open, column, cells)
+    if beginning.startswith(b"PAR1") or source.suffix == ".arff":
+        return None
+    written = delimited_text(source.open)
+    body = [row for row in written.rows[written.header :] if row]
+    if len(body) - 1 != rows:
+        return None
+    at = [cell.strip() for cell in body[0]].index(column)
+    for row, value in cells.items():
+        body[row + 1][at] = value
+    out = io.StringIO()
+    csv.writer(out, delimiter=written.separator, lineterminator=written.newline).writerows(written.rows)
+    return out.getvalue().encode(written.encoding)
 
 
 def _chunks(source: Source, rows: int | None) -> Iterator[pd.DataFrame]:
