@@ -47,12 +47,17 @@ def text(value: Any, limit: int = 60) -> str:
     return escape(shown(value, limit), quote=True)
 
 
-def data_script(name: str, data: Any) -> str:
-    """Return data for the page's scripts; no text in it can end the element it stands in."""
+def inert_json(data: Any) -> str:
+    """Return JSON in which no text can end the element it stands in."""
     tree = json.dumps(data, ensure_ascii=False, allow_nan=False)
     for character in "<>&\u2028\u2029":
         tree = tree.replace(character, f"\\u{ord(character):04x}")
-    return f'<script type="application/json" id="{escape(name, quote=True)}">{tree}</script>'
+    return tree
+
+
+def data_script(name: str, data: Any) -> str:
+    """Return data for the page's scripts."""
+    return f'<script type="application/json" id="{escape(name, quote=True)}">{inert_json(data)}</script>'
 
 
 def table(

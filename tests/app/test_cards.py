@@ -61,10 +61,31 @@ def test_several_classes_have_no_card():
 
 def test_the_form_knows_every_rule_and_begins_with_the_row(fitted):
     model, X, _ = fitted
-    form = what_if_form(model, X.iloc[[3]])
-    spec = json.loads(form.split('<script type="application/json">')[1].split("</script>")[0])
+    spec = specification(what_if_form(model, X.iloc[[3]]))
     assert [rule["text"] for rule in spec["rules"]] == [str(rule.condition) for rule in model.rules_]
-    assert {field["feature"] for field in spec["fields"]} == {
-        a.feature for rule in model.rules_ for a, _ in rule.condition.parts
-    }
-    assert "http" not in form
+    used = sorted({a.feature for rule in model.rules_ for a, _ in rule.condition.parts})
+    assert [field["name"] for field in spec["fields"]] == [X.columns[feature] for feature in used]
+    assert "http" not in what_if_form(model, X.iloc[[3]])
+
+
+def specification(form):
+    return json.loads(form.split('<script type="application/json">')[1].split("</script>")[0])
+
+
+def test_a_missing_value_stays_missing_in_the_form():
+    rng = np.random.default_rng(3)
+    X = pd.DataFrame({"height": rng.normal(size=120), "kind": rng.choice(["a", "b", "other"], 120).astype(object)})
+    X.loc[::3, "height"], X.loc[::4, "kind"] = np.nan, None
+    y = X["height"].isna() ^ (X["kind"] == "a")
+    model = LPBoostClassifier(nu=0.3, max_order=2).fit(X, y)
+    height, kind = specification(what_if_form(model, X.iloc[[0]]))["fields"]
+    assert height["value"] is None
+    assert kind["value"] == kind["missing"]
+    assert kind["options"] == ["a", "b", "other", "another", "missing"]
+
+
+def test_the_form_is_for_rules():
+    X = np.random.default_rng(0).choice([-1.0, 1.0], (40, 3))
+    model = LPBoostClassifier(base_learner="precomputed").fit(X, X[:, 0] > 0)
+    with pytest.raises(ValueError, match="base_learner"):
+        what_if_form(model)

@@ -1,25 +1,21 @@
-"""Rules for people: a score card as text, HTML and SVG, and a what-if form that works without a network."""
+"""A score card as text, HTML and SVG."""
 
 from __future__ import annotations
 
 import html
-import json
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from ..estimators.rules.booster import RuleBooster
-from ..rules.rules import Rule
-from ..rules.text import merged_intervals, net_points
+from ...estimators.rules.booster import RuleBooster
+from ...rules.rules import Rule
+from ...rules.text import merged_intervals, net_points
 
 _STYLE = """<style>.psi-card{font:16px/1.4 system-ui,sans-serif;max-width:44rem;border-collapse:collapse;width:100%}
-.psi-card td,.psi-card th{padding:.35em .6em;border-bottom:1px solid #8886;text-align:left}
-.psi-card td:last-child,.psi-card th:last-child{text-align:right;white-space:nowrap}
-.psi-form label{display:flex;gap:1em;justify-content:space-between;padding:.25em 0;max-width:44rem;font:16px system-ui}
-.psi-form input,.psi-form select{font:inherit;width:45%;max-width:16rem}
-.psi-form output{display:block;font:700 18px system-ui;margin:.6em 0}.psi-fired{color:inherit;opacity:.4}
-.psi-fired.on{opacity:1;font-weight:600}</style>"""
+.psi-card caption{text-align:left;padding:.35em .6em;font-weight:600}
+.psi-card td,.psi-card th{padding:.35em .6em;border-bottom:1px solid #8886;text-align:left;overflow-wrap:anywhere}
+.psi-card td:last-child,.psi-card th:last-child{text-align:right;white-space:nowrap}</style>"""
 
 
 @dataclass(frozen=True)
@@ -132,101 +128,3 @@ def _risks(model: RuleBooster, X: Any, y: Any, unit: float, most: int = 12) -> l
     share = np.bincount(place, is_positive, minlength=levels.size) / np.maximum(n, 1)
     smooth = IsotonicRegression().fit_transform(levels, share, sample_weight=n)
     return [(float(s), float(r), int(k)) for s, r, k in zip(levels, smooth, n) if k]
-
-
-def what_if_form(model: RuleBooster, row: Any = None) -> str:
-    """Return a form, an HTML fragment with its own script: change values and see the rules that apply and the class.
-
-    Parameters
-    ----------
-    model : LPBoostClassifier or L0BoostClassifier
-        Fitted on conditions.
-    row : DataFrame or array of one row, optional
-        The values to begin with.
-
-    Returns
-    -------
-    str
-        The fragment, to be put anywhere into a page.
-    """
-    rules = [(rule, w) for rule, w in zip(model.rules_, model.weights_) if isinstance(rule, Rule)]
-    attributes = list({a: None for rule, _ in rules for a, _ in rule.condition.parts})
-    known = {a: None for a in model.attributes_}
-    start = model._read_rows(row)[0] if row is not None else None
-    fields = []
-    for feature in sorted({a.feature for a in attributes}):
-        mine = [a for a in known if a.feature == feature] or [a for a in attributes if a.feature == feature]
-        value = start[feature][0] if start is not None else None
-        numbers = [a for a in mine if a.kind == "above"]
-        if numbers:
-            missing = value is None or value != value
-            now = float(numbers[0].fill) if missing else float(value)  # type: ignore[arg-type]
-            fields.append({"name": mine[0].name, "feature": feature, "kind": "number", "value": now})
-        else:
-            options = [0, 1] if mine[0].kind == "flag" else [a.value for a in mine if a.kind == "equals"]
-            now = value if value is not None and value == value else options[0]
-            shown = [str(option) for option in options] + ["other"] * (mine[0].kind == "equals")
-            text = str(int(now)) if mine[0].kind == "flag" else str(now)
-            fields.append({"name": mine[0].name, "feature": feature, "kind": "choice", "options": shown, "value": text})
-    spec = {
-        "classes": [str(c) for c in model.classes_],
-        "tie": int(np.argmax(model.class_share_)),
-        "fields": fields,
-        "rules": [
-            {
-                "text": str(rule.condition),
-                "to": [str(c) for c in model.classes_].index(str(rule.label)) if _is_class(model, rule) else -1,
-                "against": int(problem) if not _is_class(model, rule) else -1,
-                "points": float((1.0 if model.points is not None else 100.0) * weight),
-                "parts": [
-                    {"feature": a.feature, "kind": a.kind, "value": a.value if a.kind == "above" else str(a.value),
-                     "answer": bool(answer)}
-                    for a, answer in rule.condition.parts
-                ],
-            }
-            for (rule, weight), problem in zip(rules, model.rule_problem_)
-        ],
-    }  # fmt: skip
-    data = json.dumps(spec).replace("<", "\\u003c")
-    return f'{_STYLE}<div class="psi-form"><script type="application/json">{data}</script></div>{_SCRIPT}'
-
-
-def _is_class(model: RuleBooster, rule: Rule) -> bool:
-    return str(rule.label) in {str(c) for c in model.classes_}
-
-
-_SCRIPT = """<script>(() => {
-const box = document.currentScript.previousElementSibling, m = JSON.parse(box.querySelector("script").textContent);
-const get = {}, out = document.createElement("output"), list = document.createElement("ul");
-for (const f of m.fields) {
-  const label = document.createElement("label");
-  const input = document.createElement(f.kind === "number" ? "input" : "select");
-  if (f.kind === "number") { input.type = "number"; input.step = "any"; }
-  else for (const o of f.options) input.add(new Option(o, o));
-  input.value = f.value; input.addEventListener("input", show); get[f.feature] = () => input.value;
-  label.append(f.name, input); box.append(label);
-}
-box.append(out, list);
-const holds = p => {
-  const v = get[p.feature]();
-  const yes = p.kind === "above" ? Number(v) > p.value : p.kind === "missing" ? false :
-    p.kind === "flag" ? v === "1" : v === p.value;
-  return yes === p.answer;
-};
-function show() {
-  const score = m.classes.map(() => 0); list.replaceChildren();
-  for (const r of m.rules) {
-    const on = r.parts.every(holds), item = document.createElement("li");
-    if (on && r.to >= 0) score[r.to] += r.points;
-    if (on && r.against >= 0) score[r.against] -= r.points;
-    item.textContent = Number(r.points.toPrecision(4)) + " for " +
-      (r.to >= 0 ? m.classes[r.to] : "not " + m.classes[r.against]) + " if " + r.text;
-    item.className = on ? "psi-fired on" : "psi-fired"; list.append(item);
-  }
-  const top = Math.max(...score), winners = score.map((s, k) => s > top - 1e-9 ? k : -1).filter(k => k >= 0);
-  const k = winners.includes(m.tie) ? m.tie : winners[0];
-  const sums = score.map((s, j) => m.classes[j] + " " + Number(s.toPrecision(4)));
-  out.textContent = m.classes[k] + " (" + sums.join(", ") + ")";
-}
-show();
-})()</script>"""

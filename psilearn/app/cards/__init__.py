@@ -1,0 +1,6 @@
+"""Rules for people: a score card, and a form that says what would change an answer."""
+
+from .card import ScoreCard, score_card
+from .form import what_if_form
+
+__all__ = ["ScoreCard", "score_card", "what_if_form"]
