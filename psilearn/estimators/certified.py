@@ -123,7 +123,7 @@ class Certified(MarginParameters):
         held = point[0]
         if problem.is_kernel:
             W, held = (np.sort(V[:, np.any(V != 0.0, axis=0)], axis=1) for V in (W, held))
-        return np.array_equal(W, held) and np.array_equal(point[1], self.intercept_)  # type: ignore[attr-defined]
+        return np.array_equal(W, held) and np.array_equal(point[1], self.intercept_)
 
     def _proved_gap(self) -> float:
         """Return the gap up to which a fit counts as optimal."""
