@@ -21,7 +21,7 @@ from psilearn import (
 )
 from psilearn.core.result import Status
 from psilearn.core.solving import Clock
-from psilearn.estimators import base, reject, warmup
+from psilearn.estimators import base, parameters, reject, warmup
 from psilearn.solve import SOLVERS, refusal
 
 MARGIN = [SVMClassifier, PsiClassifier, TruncatedHingeClassifier, RejectClassifier, MarginClassifier]
@@ -99,21 +99,24 @@ def test_an_adaptive_penalty_is_no_reason_to_refuse_a_solver(solver):
 # -- limits -----------------------------------------------------------------------------------------------------------
 
 
-def limits_handed_out(monkeypatch, module, model, *sample):
-    """Fit with a time limit and return the limits that the solvers were given."""
-    given, true_solve = [], module.solve
+def limits_handed_out(monkeypatch, modules, model, *sample):
+    """Fit with a time limit and return the limits that the solvers were given by these modules."""
+    given, true_solve = [], base.solve
 
     def listening(problem, solver, options, start=None):
         given.append(options.time_limit)
         return true_solve(problem, solver, options, start)
 
-    monkeypatch.setattr(module, "solve", listening)
+    for module in modules:
+        monkeypatch.setattr(module, "solve", listening)
     model.fit(*sample)
     return given
 
 
 def test_pilot_and_fit_share_one_limit(monkeypatch):
-    limits = limits_handed_out(monkeypatch, base, SVMClassifier(penalty="adaptive-l1", time_limit=40.0), *data())
+    limits = limits_handed_out(
+        monkeypatch, (parameters, base), SVMClassifier(penalty="adaptive-l1", time_limit=40.0), *data()
+    )
     assert len(limits) == 2
     assert limits[0] <= 20.0
     assert limits[1] <= 40.0
@@ -121,7 +124,7 @@ def test_pilot_and_fit_share_one_limit(monkeypatch):
 
 def test_folds_and_fit_share_one_limit(monkeypatch):
     model = RejectClassifier(threshold="auto", threshold_folds=4, time_limit=40.0)
-    limits = limits_handed_out(monkeypatch, base, model, *data(n=60))
+    limits = limits_handed_out(monkeypatch, (base,), model, *data(n=60))
     assert len(limits) == 5
     assert limits[0] <= 40.0 * reject.FIT_SHARE
     assert limits[1] <= 10.0  # a quarter of what the fit has left over
@@ -154,7 +157,7 @@ def test_the_kernel_matrix_counts_and_compiling_does_not(monkeypatch):
         return samples @ samples.T if samples.shape[0] == len(y) else samples @ X.T
 
     model = SVMClassifier(kernel=lambda a, b: slow_gram(a), time_limit=40.0)
-    limits = limits_handed_out(monkeypatch, base, model, X, y)
+    limits = limits_handed_out(monkeypatch, (base,), model, X, y)
     assert limits[0] <= 39.7
     clock = Clock(40.0)
     problem = TruncatedHingeClassifier().problem(X, y)
