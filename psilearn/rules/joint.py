@@ -30,15 +30,16 @@ from ..core.solving import Clock
 from ..engines.highs import HighsSession
 from .lpboost import LPBoostResult, soft_margin
 from .observations import Observations
+from .pricing.data import Attributes, Monomial
 from .pricing.oracles import Column
-from .pricing.search import Attributes, Monomial, price, price_greedily
+from .pricing.search import price, price_greedily
 
 #: Multipliers of the engine below this are rounding noise; smaller violations of margins are none.
 _NOISE = 1e-9
 
 
 class Vote(NamedTuple):
-    """A conjunction of literals (as in :class:`.pricing.search.Monomial`) that votes for a class."""
+    """A conjunction of literals (as in :class:`.pricing.data.Monomial`) that votes for a class."""
 
     literals: tuple[int, ...]
     target: int

@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 
 from ...core.result import Verification, relative_gap
 from ...rules import joint, lpboost
-from ...rules.l0 import boost as l0boost
-from ...rules.l0 import exact
+from ...rules.l0 import bounds, exact
 from ...rules.l0.cuts import PairCuts
+from ...rules.l0.result import L0BoostResult
 from ...rules.observations import Observations
+from ...rules.pricing.data import Monomial
 from ...rules.pricing.oracles import Column, LearnerOracle, MatrixOracle, MonomialOracle, Oracle
-from ...rules.pricing.search import Monomial
 
 #: Allowance for rounding: edges and margins lie in [-1, 1], and the weights of the engine sum to one up to 1e-9.
 ROUNDING = 1e-8
@@ -71,7 +71,7 @@ def check_joint(oracle: joint.ClassOracle, nu: float, result: lpboost.LPBoostRes
 
 
 def check_l0(
-    data: Observations, oracle: Oracle, rho: float, order_costs: list[float], result: l0boost.L0BoostResult
+    data: Observations, oracle: Oracle, rho: float, order_costs: list[float], result: L0BoostResult
 ) -> Verification:
     """Recompute z of (18) from a feasible (lambda, mu, xi), all cuts, and the lower bounds of stored multipliers."""
     H = _answers(data, oracle, result)
@@ -92,7 +92,7 @@ def check_l0(
     if not stated.lower_bound <= bound + allowance:
         return _refused(f"the lower bound {stated.lower_bound!r} is stated, but only {bound!r} is proved")
     is_integer = all(cost.is_integer() for cost in order_costs) and bool(np.all(data.weight == np.round(data.weight)))
-    if not stated.integer_bound <= l0boost.integer_bound(bound, is_integer) + allowance:
+    if not stated.integer_bound <= bounds.integer_bound(bound, is_integer) + allowance:
         return _refused(f"the bound {stated.integer_bound!r} on the integer optimum is stated, but not proved")
     if not _violation(data, H, mu, xi) <= stated.violation + ROUNDING and stated.lower_bound > -math.inf:
         return _refused(f"cuts are violated by more than {stated.violation!r}")
@@ -105,7 +105,7 @@ def check_limited(
     dearer: Oracle,
     rho: float,
     costs: list[float],
-    result: l0boost.L0BoostResult,
+    result: L0BoostResult,
     max_rules: int,
 ) -> Verification:
     """Recompute the value in (15) of a list of at most ``max_rules`` rules, and its bound with raised costs."""
@@ -125,9 +125,7 @@ def check_limited(
     return Verification(True, objective, bound, relative_gap(objective, bound), "")
 
 
-def _proved_bound(
-    data: Observations, oracle: Oracle, rho: float, min_cost: float, result: l0boost.L0BoostResult
-) -> float:
+def _proved_bound(data: Observations, oracle: Oracle, rho: float, min_cost: float, result: L0BoostResult) -> float:
     if result.evidence is None:
         return -math.inf
     w, v, _, first, second = result.evidence
@@ -137,7 +135,7 @@ def _proved_bound(
         return -math.inf
     if np.any(data.y[first] != 1) or np.any(data.y[second] != -1):  # a cut is about two observations of two classes
         return -math.inf
-    return l0boost.bound_of(data, oracle, rho, min_cost, result.evidence)
+    return bounds.bound_of(data, oracle, rho, min_cost, result.evidence)
 
 
 def _violation(data: Observations, H: NDArray[Any], mu: NDArray[Any], xi: NDArray[Any]) -> float:
@@ -147,7 +145,7 @@ def _violation(data: Observations, H: NDArray[Any], mu: NDArray[Any], xi: NDArra
     return cuts.violated(H, mu, xi, 1e-6)[2]
 
 
-def _columns(oracle: Oracle, result: lpboost.LPBoostResult | l0boost.L0BoostResult) -> list[Column] | None:
+def _columns(oracle: Oracle, result: lpboost.LPBoostResult | L0BoostResult) -> list[Column] | None:
     """Return the columns of a result, made again from their keys; None if a base learner cannot do that."""
     if isinstance(oracle, LearnerOracle):
         return None
@@ -169,9 +167,7 @@ def _made_again(oracle: Oracle, key: Any) -> Column | None:
     return None
 
 
-def _answers(
-    data: Observations, oracle: Oracle, result: lpboost.LPBoostResult | l0boost.L0BoostResult
-) -> NDArray[Any] | None:
+def _answers(data: Observations, oracle: Oracle, result: lpboost.LPBoostResult | L0BoostResult) -> NDArray[Any] | None:
     """Return the answers of the rules on the observations, or None if the result is about other rules."""
     columns = _columns(oracle, result)
     if columns is None or not columns or len(columns) != len(result.weights):
