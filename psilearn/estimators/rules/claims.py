@@ -28,43 +28,44 @@ ROUNDING = 1e-8
 
 def check_lpboost(data: Observations, oracle: Oracle, nu: float, result: lpboost.LPBoostResult) -> Verification:
     """Recompute the soft margin of the weights, and its upper bound: the largest edge of any rule under stored w."""
-    H = _answers(data, oracle, result)
-    if H is None or result.evidence is None or result.evidence.shape != data.y.shape:
+    H, w = _answers(data, oracle, result), result.evidence
+    if H is None or w is None or w.shape != data.y.shape:
         return _refused("the base learner, the data or the multipliers allow no proof")
-    lam, w, D = result.weights, result.evidence, 1.0 / (nu * data.total)
-    if not (np.all(lam >= 0) and abs(lam.sum() - 1.0) <= ROUNDING):
-        return _refused("the weights of the rules are not those of a vote")
-    objective = lpboost.soft_margin(data.y * (H @ lam), data.weight, D)[1]
-    if not abs(objective - result.objective) <= ROUNDING:
-        return _refused(f"the weights give the soft margin {objective!r}, {result.objective!r} is stated")
-    if not (np.all(w >= 0) and np.all(w <= D * data.weight + ROUNDING) and abs(w.sum() - 1.0) <= ROUNDING):
-        return _refused("the multipliers are not feasible")
-    bound = oracle.offer(w, None, -1.0, 1).bound
-    if not bound <= result.upper_bound + ROUNDING:
-        return _refused(f"the upper bound {result.upper_bound!r} is stated, but only {bound!r} is proved")
-    return Verification(True, objective, bound, relative_gap(-objective, -bound), "")
+    return _check_soft_margin(data, oracle, nu, result, data.y * (H @ result.weights), w)
 
 
 def check_joint(oracle: joint.ClassOracle, nu: float, result: lpboost.LPBoostResult) -> Verification:
     """Recompute the soft margin against the best rivals, and its upper bound from the stored w_ir."""
-    data, k = oracle.data, oracle.k
-    lam, w, D = result.weights, result.evidence, 1.0 / (nu * data.total)
+    data, k, w = oracle.data, oracle.k, result.evidence
     keys = [column.key for column in result.columns]
     fits = all(isinstance(key, joint.Vote) and key.order <= oracle.max_order and 0 <= key.target < k for key in keys)
-    if not fits or len(keys) != lam.size or w is None or w.shape != (data.y.size, k):
+    if not fits or len(keys) != result.weights.size or w is None or w.shape != (data.y.size, k):
         return _refused("the data or the multipliers allow no proof")
+    if np.any(w[np.arange(data.y.size), data.y] != 0):
+        return _refused("the multipliers are not feasible")
+    margins = joint.margins_of(joint.scores(result.columns, result.weights, data.X, k), data.y).min(axis=1)
+    return _check_soft_margin(data, oracle, nu, result, margins, w)
+
+
+def _check_soft_margin(
+    data: Observations,
+    oracle: Oracle,
+    nu: float,
+    result: lpboost.LPBoostResult,
+    margins: NDArray[np.float64],
+    w: NDArray[np.float64],
+) -> Verification:
+    """Compare what is stated with the soft margin of ``margins`` and with the largest edge under ``w``."""
+    lam, D = result.weights, 1.0 / (nu * data.total)
     if not (np.all(lam >= 0) and abs(lam.sum() - 1.0) <= ROUNDING):
         return _refused("the weights of the rules are not those of a vote")
-    margins = joint.margins_of(joint.scores(result.columns, lam, data.X, k), data.y).min(axis=1)
     objective = lpboost.soft_margin(margins, data.weight, D)[1]
     if not abs(objective - result.objective) <= ROUNDING:
         return _refused(f"the weights give the soft margin {objective!r}, {result.objective!r} is stated")
-    own = w[np.arange(data.y.size), data.y]
-    loads = w.sum(axis=1)
-    is_feasible = np.all(w >= 0) and np.all(own == 0) and np.all(loads <= D * data.weight + ROUNDING)
-    if not (is_feasible and abs(w.sum() - 1.0) <= ROUNDING):
+    loads = w.reshape(data.y.size, -1).sum(axis=1)
+    if not (np.all(w >= 0) and np.all(loads <= D * data.weight + ROUNDING) and abs(w.sum() - 1.0) <= ROUNDING):
         return _refused("the multipliers are not feasible")
-    bound = oracle.offer(w, -1.0, 1, math.inf, True)[1]
+    bound = oracle.offer(w, None, -1.0, 1).bound
     if not bound <= result.upper_bound + ROUNDING:
         return _refused(f"the upper bound {result.upper_bound!r} is stated, but only {bound!r} is proved")
     return Verification(True, objective, bound, relative_gap(-objective, -bound), "")
