@@ -185,7 +185,7 @@ class _Dual:
         self.up, self.down = np.empty_like(self.R), np.empty_like(self.R)
         kernels.price_all(self.y, self.R, self.prices, self.t, self.up, self.down)
 
-    def look(self) -> tuple[float, float, float]:
+    def evaluate(self) -> tuple[float, float, float]:
         """Set slopes and intercepts; return the worst violation (mean weight of a cycle), objective and bound."""
         self.price()
         W, samples = np.empty((self.k, self.k)), np.empty((self.k, self.k), dtype=np.int64)
@@ -318,7 +318,7 @@ def _run(dual: _Dual, options: Options, clock: Clock) -> Status | None:
     most = max(_MOST_MOVES, 100 * dual.problem.n) if options.max_iter is None else options.max_iter
     smallest, idle, fresh = math.inf, 0, False
     while True:
-        violation, objective, bound = dual.look()
+        violation, objective, bound = dual.evaluate()
         clock.note(objective, bound)
         gap, idle = dual.best[0] - bound, idle + 1
         if gap < 0.99 * smallest:
