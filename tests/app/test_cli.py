@@ -382,7 +382,8 @@ def test_large_table_within_the_budget(psilearn, tmp_path):
 
 def test_warmup_compiles_and_says_only_that(psilearn):
     done = psilearn("warmup")
-    assert done.returncode in (0, None) and done.stderr == ""
+    assert done.returncode in (0, None)
+    assert done.stderr == ""
     assert re.fullmatch(r"Everything is compiled \(\d+ s\); first fits no longer wait\.\n", done.stdout)
 
 
