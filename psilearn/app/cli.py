@@ -16,13 +16,14 @@ from .commands.export import export
 from .commands.models import fit, predict
 from .commands.pages import explore, reproduce
 from .commands.proofs import check, prove
+from .commands.warmup import warmup
 from .tables import TableError
 
 app = typer.Typer(
     help="Robust, sparse, abstaining classifiers that prove how good their fit is.",
     add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False,
 )  # fmt: skip
-for command in (compare, audit, fit, predict, export, prove, check, explore, reproduce):
+for command in (compare, audit, fit, predict, export, prove, check, explore, warmup, reproduce):
     app.command()(command)
 
 #: The base class of all usage errors; typer exports only its heirs.

@@ -377,3 +377,9 @@ def test_large_table_within_the_budget(psilearn, tmp_path):
     assert "200000 rows" in done.stdout
     assert re.search(r"SVC, rbf kernel: trained on a random \d+ of 140000 rows", done.stdout)
     assert "SVM, l2: trained" not in done.stdout
+
+
+def test_warmup_compiles_and_says_only_that(psilearn):
+    done = psilearn("warmup")
+    assert done.returncode in (0, None) and done.stderr == ""
+    assert re.fullmatch(r"Everything is compiled \(\d+ s\); first fits no longer wait\.\n", done.stdout)
