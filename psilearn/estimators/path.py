@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
 from ..core.problem import Problem
-from ..core.result import Result
+from ..core.result import Result, go_on_after
 from ..solve import solve, solve_path
 from .base import MarginEstimator
 from .chunked import chunked_problem, fits_in_blocks
@@ -132,6 +132,7 @@ def truncation_path(estimator: MarginEstimator, X: Any, y: Any, ss: ArrayLike, *
             worker.s = float(values[at])
             loss = worker._loss(problem.n_classes)
         warm = results[at] = solve(replace(problem, loss=loss), worker.solver, worker._options(), warm)
+        go_on_after(warm.status)
     return _path(values, [results[i] for i in range(values.size)], worker.classes_)
 
 
