@@ -55,8 +55,7 @@ def chunked_problem(
     reason = _refusal(estimator)
     if reason is not None:
         raise ValueError(reason)
-    n_jobs = effective_n_jobs(getattr(estimator, "n_jobs", None))
-    workers = open_workers(X, y, sample_weight, n_jobs)
+    workers = open_workers(X, y, sample_weight, effective_n_jobs(estimator.n_jobs))
     estimator.n_features_in_ = p = n_features_of(X)
     if hasattr(X, "columns"):
         estimator.feature_names_in_ = np.asarray([str(name) for name in X.columns], dtype=object)
