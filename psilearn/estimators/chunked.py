@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from joblib import effective_n_jobs
 from numpy.typing import NDArray
 
 from ..core.chunks.blocks import Block, RowBlocks
+from ..core.chunks.checkpoint import Remembered, name_of_data
 from ..core.chunks.opening import is_chunked, is_dask, n_features_of, open_workers
 from ..core.chunks.problem import ChunkedProblem, ChunkedSpace
 from ..core.chunks.sums import Description, Form, describe, join
@@ -82,6 +84,9 @@ def chunked_problem(
 def fit_blocks(estimator: MarginParameters, X: Any, y: Any, sample_weight: Any, options: Options) -> None:
     """Fit an estimator on data in blocks and set its fitted attributes."""
     problem, seen = chunked_problem(estimator, X, y, sample_weight)
+    if estimator.checkpoint is not None:
+        data = name_of_data(seen, problem.workers.n_blocks)
+        problem = replace(problem, workers=Remembered(problem.workers, Path(estimator.checkpoint), data))
     start = _start(problem, seen, options)
     convex = replace(problem, loss=problem.loss.convex_part, penalty=problem.penalty.convex_part)
     if problem.is_convex:

@@ -6,6 +6,7 @@ import math
 import warnings
 from dataclasses import dataclass, replace
 from numbers import Integral, Real
+from os import PathLike
 from typing import Any, ClassVar
 
 import numpy as np
@@ -110,6 +111,9 @@ class MarginParameters(Fitted, BaseEstimator):
         nodes does.
     cluster : str, default=None
         Address of a dask scheduler ("tcp://host:8786") whose workers do the exact search in place of threads.
+    checkpoint : path, default=None
+        File in which a fit on data in blocks keeps what its passes found. A fit that was broken off, made again with the
+        same data, blocks and parameters, reads it and goes on to the same result.
     verbose : int, default=0
         0 is silent; 1 shows objective and bound about twice a second while the fit runs; 2 shows every line, also of
         the solvers inside the solver. All of it goes to the logger "psilearn", whatever ``verbose`` is.
@@ -134,6 +138,7 @@ class MarginParameters(Fitted, BaseEstimator):
         "random_state": ["random_state"],
         "n_jobs": [Integral, None],
         "cluster": [str, None],
+        "checkpoint": [str, PathLike, None],
         "verbose": ["verbose"],
     }
 
@@ -155,6 +160,7 @@ class MarginParameters(Fitted, BaseEstimator):
     random_state: Any = None
     n_jobs: int | None = None
     cluster: str | None = None
+    checkpoint: str | PathLike[str] | None = None
     verbose: int = 0
 
     def _loss(self, n_classes: int) -> Loss:
