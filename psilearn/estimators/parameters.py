@@ -112,8 +112,8 @@ class MarginParameters(Fitted, BaseEstimator):
     cluster : str, default=None
         Address of a dask scheduler ("tcp://host:8786") whose workers do the exact search in place of threads.
     checkpoint : path, default=None
-        File in which a fit on data in blocks keeps what its passes found. A fit that was broken off, made again with the
-        same data, blocks and parameters, reads it and goes on to the same result.
+        File in which a fit on data in blocks keeps what its passes found. A fit that was broken off, made again with
+        the same data, blocks and parameters, reads it and goes on to the same result.
     verbose : int, default=0
         0 is silent; 1 shows objective and bound about twice a second while the fit runs; 2 shows every line, also of
         the solvers inside the solver. All of it goes to the logger "psilearn", whatever ``verbose`` is.

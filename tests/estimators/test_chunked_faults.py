@@ -1,7 +1,9 @@
-"""What may go wrong during a fit on blocks: it is broken off, a worker dies, the cluster is gone, the user has enough."""
+"""What may go wrong in a fit on blocks: it is broken off, a worker dies, the cluster goes, the user has enough."""
 
+import contextlib
 import os
 import signal
+import threading
 import time
 
 import numpy as np
@@ -23,7 +25,7 @@ def sample(n=300, p=3, k=2, seed=0):
     return X, np.where(rng.random(n) < 0.1, rng.integers(0, k, n), y)
 
 
-class PowerCut(Exception):
+class PowerCutError(Exception):
     pass
 
 
@@ -36,7 +38,7 @@ class Blocks:
     def read(self, i):
         self.reads += 1
         if self.reads > self.fails_at:
-            raise PowerCut
+            raise PowerCutError
         return self.parts[i]
 
     def blocks(self):
@@ -55,7 +57,7 @@ def test_a_fit_that_was_broken_off_ends_as_if_it_had_not_been(estimator, k, tmp_
     expected = clone(estimator).fit(whole.blocks(), labels)
     model = clone(estimator).set_params(checkpoint=tmp_path / "fit.passes")
     broken = Blocks(X, 4, fails_at=3 * whole.reads // 4 + 1)
-    with pytest.raises(PowerCut):
+    with pytest.raises(PowerCutError):
         model.fit(broken.blocks(), labels)
     again = Blocks(X, 4)
     model.fit(again.blocks(), labels)
@@ -134,8 +136,6 @@ def test_a_worker_that_is_killed_changes_nothing():
     with cluster(2) as workers, distributed.Client(workers):
         pid = next(iter(workers.workers.values())).pid
         rows, labels = in_dask(X, y)
-        import threading
-
         killer = threading.Timer(0.6, lambda: os.kill(pid, signal.SIGKILL))
         killer.start()
         fit = SVMClassifier(tol=1e-6).fit(rows, labels)
@@ -145,7 +145,7 @@ def test_a_worker_that_is_killed_changes_nothing():
     assert fit.objective_ == expected.objective_
 
 
-def test_a_cluster_that_goes_away_is_one_sentence_and_the_fit_can_be_resumed(tmp_path):
+def test_a_cluster_that_goes_away_is_one_sentence_and_the_fit_can_be_resumed(tmp_path, monkeypatch):
     import dask
 
     X, y = sample()
@@ -163,9 +163,10 @@ def test_a_cluster_that_goes_away_is_one_sentence_and_the_fit_can_be_resumed(tmp
         workers = cluster(1)
         client = distributed.Client(workers)
         rows, labels = in_dask(X, y)
-        with pytest.MonkeyPatch.context() as patch, pytest.raises(ConnectionError, match="stopped answering"):
-            patch.setattr("psilearn.core.solving.report", leaving)
+        monkeypatch.setattr("psilearn.core.solving.report", leaving)
+        with pytest.raises(ConnectionError, match="stopped answering"):
             model.fit(rows, labels)
+        monkeypatch.undo()
         client.close()
     assert calls
     model.fit(*in_dask(X, y, False))
@@ -176,7 +177,6 @@ def test_an_interrupt_leaves_nothing_running_on_the_cluster():
     X, y = sample()
     with cluster(1) as workers, distributed.Client(workers) as client:
         rows, labels = in_dask(X, y)
-        import threading
 
         def often():
             os.kill(os.getpid(), signal.SIGINT)
@@ -184,13 +184,10 @@ def test_an_interrupt_leaves_nothing_running_on_the_cluster():
         timers = [threading.Timer(1.0 + 0.5 * i, often) for i in range(2)]
         for timer in timers:
             timer.start()
-        try:
+        with contextlib.suppress(KeyboardInterrupt):  # the first one ends the search, the second what comes after it
             SVMClassifier(tol=1e-9).fit(rows, labels)
-        except KeyboardInterrupt:
-            pass
-        finally:
-            for timer in timers:
-                timer.cancel()
+        for timer in timers:
+            timer.cancel()
         time.sleep(0.5)
         left = client.run_on_scheduler(lambda dask_scheduler: [str(key) for key in dask_scheduler.tasks])
         assert not [key for key in left if "psilearn" in key]

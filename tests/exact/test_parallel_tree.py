@@ -1,4 +1,4 @@
-"""The tree by many hands: the optimum and the bounds of the serial search, whoever does the work and whatever happens."""
+"""The tree by many hands: optimum and bounds of the serial search, whoever does the work and whatever happens."""
 
 import concurrent.futures as cf
 import math
@@ -143,13 +143,9 @@ def test_workers_of_a_cluster_search_and_may_die():
     X, y = flipped(90, 7)
     problem = PsiClassifier(a=2.0, C=10.0).problem(X, y)
     one = mip.solve(problem, Options(gap_tol=1e-6))
-    settings = {"distributed.scheduler.allowed-failures": 10, "distributed.logging.distributed": "critical"}
-    import dask
-
-    with (
-        dask.config.set(settings),
-        distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None, silence_logs=50) as cluster,
-    ):
+    with distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, dashboard_address=None, silence_logs=50
+    ) as cluster:  # fmt: skip
         killed = []
 
         def kill(objective, bound):
@@ -179,7 +175,7 @@ def test_a_cluster_that_goes_away_gets_a_sentence():
 
     X, y = flipped(300, 11, 0.2)
     problem = PsiClassifier(a=2.0).problem(X, y)
-    with dask.config.set({"distributed.logging.distributed": "critical", "distributed.comm.timeouts.connect": "2s"}):
+    with dask.config.set({"distributed.comm.timeouts.connect": "2s"}):
         cluster = distributed.LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=None, silence_logs=50)
 
         def leave(objective, bound):

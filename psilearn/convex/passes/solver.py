@@ -189,11 +189,12 @@ class _Search:
             while self.passes < (options.max_iter or NUMBERS.passes):
                 gap = self.here.objective - self.dual()
                 clock.note(self.here.objective + offset, -np.inf)
+                size = abs(self.here.objective + offset)
                 LOGGER.info(
-                    "passes: %d passes over the data, objective %.6g, at most about %.1e above the optimum", self.passes,
-                    self.here.objective + offset, gap / max(abs(self.here.objective + offset), np.finfo(float).tiny),
+                    "passes: %d passes over the data, objective %.6g, at most about %.1e above the optimum",
+                    self.passes, self.here.objective + offset, gap / max(size, np.finfo(float).tiny),
                 )  # fmt: skip
-                allowed = options.tol * abs(self.here.objective + offset)
+                allowed = options.tol * size
                 if gap <= NUMBERS.share * allowed and (not options.certify or self.certify(options)):
                     return None
                 if clock.is_over:

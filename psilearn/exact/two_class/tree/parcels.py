@@ -112,7 +112,9 @@ def learn(history: NDArray[np.float64], before: NDArray[np.float64], after: NDAr
     history[REACH] *= after[REACH] / before[REACH]
 
 
-def join_record(record: TreeRecord, part: TreeRecord, origin: NDArray[np.int64]) -> tuple[TreeRecord, NDArray[np.int64]]:
+def join_record(
+    record: TreeRecord, part: TreeRecord, origin: NDArray[np.int64]
+) -> tuple[TreeRecord, NDArray[np.int64]]:
     """Write the divisions of a parcel into the record of the tree; returns it, and each node's number there.
 
     Nodes for which there is no room have the number -1, and so have those below them.
