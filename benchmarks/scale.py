@@ -1,7 +1,7 @@
 """Data in blocks, many fits at once, and proofs on several cores.
 
-* **Blocks** against arrays in memory: the same linear fit on 64 chunks, on a memory-mapped file of float32, and 20 values
-  of C in one go against one fit.
+* **Blocks** against arrays in memory: the same linear fit on 64 chunks, on a memory-mapped file of float32, and 20
+  values of C in one go against one fit.
 * **Memory**: a process that may not use more than a limit (RLIMIT_DATA) fits data four times as large, from a file.
 * **Workers**: two dask workers against one (wall seconds, since several processes work), and the exact search with two
   threads against one (wall seconds, the best of some runs each).

@@ -84,7 +84,7 @@ class Remembered:
             if data != self.data:
                 raise ValueError(f"checkpoint={str(self.path)!r} belongs to other data or blocks; name another file.")
             end = file.tell()
-            while file.peek(1):  # type: ignore[attr-defined]
+            while file.peek(1):
                 try:
                     key, place = str(_read(file)), file.tell()
                     _read_sums(file)

@@ -339,7 +339,12 @@ class Portfolio:
             with self._tree_beside(budget) if member is not self.tree else nullcontext():
                 search.run(budget)
         member.progress.note(min(clock.seconds, budget.until) - began - seconds, search.bound)
-        return self._is_proved_by(member) or (member is not self.tree and self._is_proved_by(self.tree))
+        return self._is_proved_by(member) or (self._has_crew and self._is_proved_by(self.tree))
+
+    @property
+    def _has_crew(self) -> bool:
+        """Whether the tree is searched by several hands, and so goes on beside the others."""
+        return isinstance(self.tree.search, ParallelTree)
 
     def _tree_beside(self, budget: Budget) -> AbstractContextManager[None]:
         """Let the tree go on with the hands that are free while one thing is done that takes only one."""
