@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import importlib
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 from types import ModuleType
 from typing import Any
 
 import numpy as np
 
+from .core.chunks.together import solve_together
 from .core.losses import JUMP_TOLERANCE
 from .core.problem import Problem
 from .core.result import ROUNDING, Certificate, Claim, Result, Status, agreed_bound, go_on_after
@@ -219,11 +220,17 @@ def _handed(entry: Solver, problem: Problem) -> dict[str, Any]:
     return handed
 
 
-def solve_path(problems: Sequence[Problem], solver: str, options: Options) -> list[Result]:
-    """Solve problems on the same samples, neighbours alike and C rising: each helps the next."""
+def solve_path(
+    problems: Sequence[Problem], solver: str, options: Options, starts: Sequence[Result | None] | None = None
+) -> list[Result]:
+    """Solve problems on the same samples, neighbours alike and C rising: each helps the next.
+
+    Data in blocks are read for all problems at once; ``starts`` are results to begin with.
+    """
     first = problems[0]
     if first.space.kind == "chunked":
-        return (_convex_path if first.is_convex else _nonconvex_path)(problems, solver, options)
+        results = _side_by_side(problems, solver, options, starts or [None] * len(problems))
+        return results if first.is_convex else _improved_by_neighbours(problems, results, solver, options)
     shared = all(p.space is first.space and p.y is first.y and p.weights is first.weights for p in problems)
     if solver == "auto" and first.is_convex:
         solver = choose_convex(first)
@@ -255,6 +262,31 @@ def _nonconvex_path(problems: Sequence[Problem], solver: str, options: Options) 
     for problem in problems:
         results.append(solve(problem, solver, options, None))
         go_on_after(results[-1].status)
+    return _improved_by_neighbours(problems, results, solver, options)
+
+
+def _side_by_side(
+    problems: Sequence[Any], solver: str, options: Options, starts: Sequence[Result | None]
+) -> list[Result]:
+    """Solve problems on the same blocks, each on its own, with one pass over the data for all at a time."""
+
+    def fit(problem: Any, start: Result | None) -> Callable[[Any], Result]:
+        def run(workers: Any) -> Result:
+            mine = replace(problem, workers=workers)
+            if start is not None and not mine.is_convex:
+                convex = replace(mine, loss=mine.loss.convex_part, penalty=mine.penalty.convex_part)
+                return solve(mine, solver, options, solve_convex(convex, options, start))
+            return solve(mine, solver, options, start)
+
+        return run
+
+    return solve_together(problems[0].workers, [fit(p, start) for p, start in zip(problems, starts)])
+
+
+def _improved_by_neighbours(
+    problems: Sequence[Problem], results: list[Result], solver: str, options: Options
+) -> list[Result]:
+    """Solve once more from a neighbour's solution wherever that is better."""
     forward = list(range(1, len(problems)))
     for at, neighbour in [(i, i - 1) for i in forward] + [(i - 1, i) for i in reversed(forward)]:
         problem, other = problems[at], results[neighbour]
