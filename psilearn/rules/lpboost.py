@@ -68,16 +68,22 @@ def soft_margin(margins: NDArray, weight: NDArray, D: float) -> tuple[float, flo
 
 
 class DualMaster:
-    """The dual program over the columns so far, kept warm."""
+    """The dual program over the columns so far, kept warm; with ``unit_margins`` that of :mod:`.penalised`."""
 
-    def __init__(self, data: Observations, D: float) -> None:
+    def __init__(self, data: Observations, D: float, unit_margins: bool = False) -> None:
         m = data.y.size
         self.data = data
         self.session = HighsSession()
-        self.session.add_columns(np.zeros(m), 0.0, D * data.weight)
-        self.session.add_columns([1.0], -np.inf)
-        self.session.add_rows(np.append(np.ones(m), 0.0), 1.0, 1.0)
+        self.session.add_columns(np.full(m, -1.0 if unit_margins else 0.0), 0.0, D * data.weight)
+        self.session.add_columns([1.0], *((1.0, 1.0) if unit_margins else (-np.inf, np.inf)))
+        self.session.add_rows(
+            np.append(np.ones(m), 0.0), *((-np.inf, np.inf) if unit_margins else (1.0, 1.0))
+        )
         self.columns: list[Column] = []
+
+    def set_price(self, D: float) -> None:
+        """Change the largest multiplier of an observation of weight 1."""
+        self.session.change_column_bounds(np.arange(self.data.y.size), 0.0, D * self.data.weight)
 
     def add(self, columns: list[Column]) -> None:
         """Add a row for each classifier."""
