@@ -165,7 +165,7 @@ def tree_hints(statement: Statement, record: Any) -> Any:
     if record is None or statement.problem.n_classes > 2:
         return None
     from ..exact.two_class.reduction import reduce
-    from .tree import Hints
+    from .node import Hints
 
     group, sample = reduce(statement.problem).group, np.zeros(statement.problem.n, np.intp)
     for row, at in zip(statement.rows.tolist(), statement.exact.sample):

@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.solving import Clock
-from .joint import ClassOracle, JointMaster, margins_of, scores_of
-from .lpboost import DualMaster
+from .joint import ClassOracle, JointMaster
+from .lpboost import DualMaster, Master
 from .observations import Observations
 from .pricing.oracles import Column, Oracle
 
@@ -47,9 +47,9 @@ class VotePath:
         Classifiers that a round may add.
     """
 
-    def __init__(self, data: Observations, oracle: Oracle | ClassOracle, gap: float, n_columns: int) -> None:
+    def __init__(self, data: Observations, oracle: Oracle, gap: float, n_columns: int) -> None:
         self.data, self.oracle, self.gap, self.n_columns = data, oracle, gap, n_columns
-        self.master = (
+        self.master: Master = (
             JointMaster(data, oracle.k, 1.0, unit_margins=True)
             if isinstance(oracle, ClassOracle)
             else DualMaster(data, 1.0, unit_margins=True)
@@ -86,9 +86,6 @@ class VotePath:
 
     def _grow(self, w: NDArray, lam: NDArray, clock: Clock, is_proved: bool = False) -> bool:
         """Add classifiers, and rivals whose margins are violated; False if nothing is missing."""
-        left, threshold, oracle = max(clock.left, 0.0), 1.0 + self.gap, self.oracle
-        if not isinstance(oracle, ClassOracle):
-            return self._add(oracle.offer(w, None, threshold, self.n_columns, left, is_proved).columns)
-        n_rivals = self.master.add_violated(margins_of(scores_of(self.master.columns, lam, oracle.k), self.data.y), 1.0)
-        offered = oracle.offer(w, threshold, self.n_columns, left, is_proved or oracle.max_order <= 2)[0]
-        return self._add(offered) or n_rivals > 0
+        _, n_margins = self.master.grow(lam)
+        offer = self.oracle.offer(w, None, 1.0 + self.gap, self.n_columns, max(clock.left, 0.0), is_proved)
+        return self._add(offer.columns) or n_margins > 0

@@ -2,9 +2,9 @@
 
 nu bounds the share of margin errors: far below twice the error rate of the best vote the largest soft margin is 0 and
 the model constant or led by the wrong labels; above twice the error rate of the best single rule it is that rule alone.
-All other models belong to an interval of nu that may be small. So they are found along the prices of :mod:`.penalised`,
-and nu follows from the price. Held-out errors of a few hundred observations are too coarse to tell neighbours apart; the
-logistic loss of the margins is not, and a few wrong labels change it little.
+All other models belong to an interval of nu that may be small. So they are found along the prices of
+:mod:`.penalised`, and nu follows from the price. Held-out errors of a few hundred observations are too coarse to tell
+neighbours apart; the logistic loss of the margins is not, and a few wrong labels change it little.
 """
 
 from __future__ import annotations
@@ -70,13 +70,13 @@ class Program:
     """
 
     data: Observations
-    oracle_of: Callable[[Observations, int], Oracle | joint.ClassOracle]
+    oracle_of: Callable[[Observations, int], Oracle]
     k: int = 2
 
     def __post_init__(self) -> None:
-        self._oracles: dict[int, Oracle | joint.ClassOracle] = {}
+        self._oracles: dict[int, Oracle] = {}
 
-    def oracle(self, order: int) -> Oracle | joint.ClassOracle:
+    def oracle(self, order: int) -> Oracle:
         """The base learner up to an order, made once."""
         if order not in self._oracles:
             self._oracles[order] = self.oracle_of(self.data, order)
@@ -86,8 +86,8 @@ class Program:
         """Solve with :func:`.lpboost.solve` or :func:`.joint.solve`."""
         oracle = self.oracle(order)
         if isinstance(oracle, joint.ClassOracle):
-            return joint.solve(oracle, nu, **options)  # type: ignore[arg-type]
-        return lpboost.solve(self.data, oracle, nu, **options)  # type: ignore[arg-type]
+            return joint.solve(oracle, nu, **options)
+        return lpboost.solve(self.data, oracle, nu, **options)
 
     def path(self, order: int, gap: float, n_columns: int) -> VotePath:
         """The models for growing prices."""

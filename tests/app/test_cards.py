@@ -94,7 +94,9 @@ def test_the_form_is_for_rules():
 def test_every_form_of_the_card_says_what_a_score_of_zero_means(fitted):
     model, X, y = fitted
     card = score_card(model, X, y)
-    picture = " ".join("".join(text.itertext()) for text in ElementTree.fromstring(card.svg()) if text.tag[-4:] == "text")
+    picture = " ".join(
+        "".join(text.itertext()) for text in ElementTree.fromstring(card.svg()) if text.tag[-4:] == "text"
+    )
     assert card.how.endswith(f"0 is {card.otherwise}.")
     assert card.how in card.text()
     assert card.how in picture
