@@ -119,6 +119,11 @@ class HighsSession:
         index = np.atleast_1d(np.asarray(columns, dtype=np.int32))
         self.model.changeColsBounds(index.size, index, _spread(lower, index.size), _spread(upper, index.size))
 
+    def change_row_bounds(self, rows: ArrayLike, lower: ArrayLike, upper: ArrayLike) -> None:
+        """Change the bounds of some constraints."""
+        index = np.atleast_1d(np.asarray(rows, dtype=np.int32))
+        self.model.changeRowsBounds(index.size, index, _spread(lower, index.size), _spread(upper, index.size))
+
     def set_quadratic(self, Q: sp.spmatrix | NDArray[Any]) -> None:
         """Set the convex quadratic term 1/2 x'Qx (symmetric Q over all present columns)."""
         lower = sp.csc_matrix(sp.tril(sp.csc_matrix(Q)))
