@@ -127,6 +127,12 @@ def test_every_block_says_what_it_is(page):
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_fractions_have_braces(page):
+    """What makes MathML of the formulas reads 12 over x where TeX would read 1 over 2, times x."""
+    assert re.findall(r"frac[^{]", page.read_text()) == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_links_lead_somewhere(page):
     """Links of pages that the site does not render, such as README's, and of those that it does."""
     for target in re.findall(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)", page.read_text()):
