@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import importlib
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 from types import ModuleType
 from typing import Any
 
 import numpy as np
 
+from .core.chunks.together import solve_together
 from .core.losses import JUMP_TOLERANCE
 from .core.problem import Problem
-from .core.result import ROUNDING, Certificate, Claim, Result, Status, agreed_bound
+from .core.result import ROUNDING, Certificate, Claim, Result, Status, agreed_bound, go_on_after
 from .core.solving import Clock, Options, SolverSettings, reporting_as
 from .core.spaces import LinearSpace
 
@@ -219,16 +220,25 @@ def _handed(entry: Solver, problem: Problem) -> dict[str, Any]:
     return handed
 
 
-def solve_path(problems: Sequence[Problem], solver: str, options: Options) -> list[Result]:
-    """Solve problems on the same samples, neighbours alike and C rising: each helps the next."""
+def solve_path(
+    problems: Sequence[Problem], solver: str, options: Options, starts: Sequence[Result | None] | None = None
+) -> list[Result]:
+    """Solve problems on the same samples, neighbours alike and C rising: each helps the next.
+
+    Data in blocks are read for all problems at once; ``starts`` are results to begin with.
+    """
     first = problems[0]
     if first.space.kind == "chunked":
-        return (_convex_path if first.is_convex else _nonconvex_path)(problems, solver, options)
+        results = _side_by_side(problems, solver, options, starts or [None] * len(problems))
+        return results if first.is_convex else _improved_by_neighbours(problems, results, solver, options)
     shared = all(p.space is first.space and p.y is first.y and p.weights is first.weights for p in problems)
     if solver == "auto" and first.is_convex:
         solver = choose_convex(first)
     if solver == "smoothed" and shared and load(solver).takes_path(first):
-        return load(solver).solve_path(problems, options, **_handed(SOLVERS[solver], first))
+        results = load(solver).solve_path(problems, options, **_handed(SOLVERS[solver], first))
+        for result in results:
+            go_on_after(result.status)
+        return results
     return (_convex_path if first.is_convex else _nonconvex_path)(problems, solver, options)
 
 
@@ -238,6 +248,7 @@ def _convex_path(problems: Sequence[Problem], solver: str, options: Options) -> 
     for at, problem in enumerate(problems):
         warm = _carried_over(results[-1], problems[at - 1], problem) if results else None
         results.append(solve(problem, solver, options, warm))
+        go_on_after(results[-1].status)
     return results
 
 
@@ -247,12 +258,41 @@ def _nonconvex_path(problems: Sequence[Problem], solver: str, options: Options) 
     A stationary point of one C need not lead anywhere at the next: f = 0 is optimal for a small C, and the d.c.
     algorithm never leaves it. So a neighbour is only a second start, and no fit is worse than one made alone.
     """
-    results = [solve(problem, solver, options, None) for problem in problems]
+    results: list[Result] = []
+    for problem in problems:
+        results.append(solve(problem, solver, options, None))
+        go_on_after(results[-1].status)
+    return _improved_by_neighbours(problems, results, solver, options)
+
+
+def _side_by_side(
+    problems: Sequence[Any], solver: str, options: Options, starts: Sequence[Result | None]
+) -> list[Result]:
+    """Solve problems on the same blocks, each on its own, with one pass over the data for all at a time."""
+
+    def fit(problem: Any, start: Result | None) -> Callable[[Any], Result]:
+        def run(workers: Any) -> Result:
+            mine = replace(problem, workers=workers)
+            if start is not None and not mine.is_convex:
+                convex = replace(mine, loss=mine.loss.convex_part, penalty=mine.penalty.convex_part)
+                return solve(mine, solver, options, solve_convex(convex, options, start))
+            return solve(mine, solver, options, start)
+
+        return run
+
+    return solve_together(problems[0].workers, [fit(p, start) for p, start in zip(problems, starts)])
+
+
+def _improved_by_neighbours(
+    problems: Sequence[Problem], results: list[Result], solver: str, options: Options
+) -> list[Result]:
+    """Solve once more from a neighbour's solution wherever that is better."""
     forward = list(range(1, len(problems)))
     for at, neighbour in [(i, i - 1) for i in forward] + [(i - 1, i) for i in reversed(forward)]:
         problem, other = problems[at], results[neighbour]
         if problem.value(other.coef, other.intercept) < results[at].objective:
             again = solve(problem, solver, options, _carried_over(other, problems[neighbour], problem))
+            go_on_after(again.status)
             results[at] = _better(problem, results[at], again)
     return results
 
@@ -270,7 +310,7 @@ def _better(problem: Problem, a: Result, b: Result) -> Result:
     """Return the result of the smaller objective; global bounds hold for both, so the larger one is kept."""
     best, other = (b, a) if b.objective < a.objective else (a, b)
     if other.lower_bound > best.lower_bound:
-        best = best.with_bound(other.lower_bound, other.certificate.engine, other.certificate.proof)
+        best = best.with_bound_of(other.certificate)
     return _consistent(problem, best)
 
 
@@ -294,9 +334,12 @@ def _solve_globally(entry: Solver, problem: Problem, options: Options, start: Re
     clock = Clock(options.time_limit)
     if start is None:
         start = descend(problem, options)
+        if start.status is Status.INTERRUPTED:
+            return _without_search(problem, start, Status.INTERRUPTED, "interrupted before the exact search began")
     work = float(problem.n**2 * (min(problem.n, problem.space.dim) + SORTING))
     if entry.preparation * work > max(clock.left, 0.0) + GRACE:
-        return _without_search(problem, start)
+        note = "the time limit is too short for an exact search to begin"
+        return _without_search(problem, start, Status.TIME_LIMIT, note)
     module = importlib.import_module(f".{entry.module}", __package__)
     result = module.solve(problem, replace(options, time_limit=clock.left), start)
     value, b = problem.best_constant()
@@ -311,11 +354,10 @@ def _solve_globally(entry: Solver, problem: Problem, options: Options, start: Re
     return replace(result, coef=np.zeros_like(result.coef), intercept=b, certificate=certificate)
 
 
-def _without_search(problem: Problem, start: Result) -> Result:
+def _without_search(problem: Problem, start: Result, status: Status, note: str) -> Result:
     """Return the point that a search would start from; its own certificate may speak of another problem."""
-    note = "the time limit is too short for an exact search to begin"
     certificate = Certificate(Claim.NONE, problem.value(start.coef, start.intercept), note=note)
-    return replace(start, status=Status.TIME_LIMIT, certificate=certificate, multipliers=None)
+    return replace(start, status=status, certificate=certificate, multipliers=None)
 
 
 def solve_convex(problem: Problem, options: Options, start: Result | None = None) -> Result:
@@ -369,7 +411,8 @@ def descend(problem: Problem, options: Options, start: Result | None = None) -> 
         return result
     objective = problem.value(result.coef, result.intercept)
     certificate = Certificate(Claim.NONE, objective, note="d.c. end point of a continuous surrogate; no bound is known")
-    return replace(result, certificate=certificate, status=Status.HEURISTIC, multipliers=None)
+    status = result.status if result.status is Status.INTERRUPTED else Status.HEURISTIC
+    return replace(result, certificate=certificate, status=status, multipliers=None)
 
 
 def _surrogate(problem: Problem) -> Problem:
@@ -401,7 +444,7 @@ def solve_nonconvex(problem: Problem, options: Options, start: Result | None = N
     clock = Clock(options.time_limit)
     found = descend(problem, options, start)
     is_unlimited = math.isinf(options.time_limit)
-    if problem.loss.is_continuous and is_unlimited:
+    if (problem.loss.is_continuous and is_unlimited) or found.status is Status.INTERRUPTED:
         return found
     exact_solver = choose_exact(problem)
     reason = load(exact_solver).TAKES.refusal(problem)
@@ -418,7 +461,7 @@ def solve_nonconvex(problem: Problem, options: Options, start: Result | None = N
     if exact.objective < found.objective:  # an unproved improvement is brought to a critical point, too
         polishing = max(clock.left, 0.0) + POLISHING_SHARE * options.time_limit + POLISHING_SECONDS
         found = descend(problem, replace(options, time_limit=polishing), exact)
-    found = found.with_bound(exact.lower_bound, exact.certificate.engine, exact.certificate.proof)
+    found = found.with_bound_of(exact.certificate)
     return _consistent(problem, replace(found, status=exact.status, history=[*found.history, *exact.history]))
 
 

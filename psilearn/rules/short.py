@@ -128,8 +128,7 @@ class SeveralClasses:
         """See :class:`Task`."""
         of_classes = np.zeros((w.shape[0], self.oracle.k))
         np.put_along_axis(of_classes, self._rivals(), w, axis=1)
-        is_quick = self.oracle.max_order <= 2
-        return self.oracle.offer(of_classes, -np.inf, n_columns, np.inf, is_quick)[0][:n_columns]
+        return self.oracle.offer(of_classes, None, -np.inf, n_columns, np.inf, False).columns[:n_columns]
 
 
 class Groups(NamedTuple):

@@ -66,11 +66,11 @@ class Program:
     """
 
     data: Observations
-    oracle_of: Callable[[Observations, int], Oracle | joint.ClassOracle]
+    oracle_of: Callable[[Observations, int], Oracle]
     k: int = 2
 
     def __post_init__(self) -> None:
-        self._oracles: dict[int, Oracle | joint.ClassOracle] = {}
+        self._oracles: dict[int, Oracle] = {}
 
     def solve(self, order: int, nu: float, **options: object) -> lpboost.LPBoostResult:
         """Solve with :func:`.lpboost.solve` or :func:`.joint.solve`."""
@@ -78,8 +78,8 @@ class Program:
             self._oracles[order] = self.oracle_of(self.data, order)
         oracle = self._oracles[order]
         if isinstance(oracle, joint.ClassOracle):
-            return joint.solve(oracle, nu, **options)  # type: ignore[arg-type]
-        return lpboost.solve(self.data, oracle, nu, **options)  # type: ignore[arg-type]
+            return joint.solve(oracle, nu, **options)
+        return lpboost.solve(self.data, oracle, nu, **options)
 
     def mistakes(self, columns: Sequence[Column], weights: NDArray, test: Observations) -> float:
         """Weight of the test observations that the vote gets wrong; ties go to the largest class of the program."""

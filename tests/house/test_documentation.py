@@ -33,8 +33,8 @@ BLOCK = re.compile(r"^```(\w+)\n(.*?)^```\n(?:\n?```text\n(.*?)^```)?", re.M | r
 #: What shell blocks may hold beside commands of ours, with where the thing named must exist.
 MAKE_TARGETS = set(re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(), re.M))
 EXTRAS = set(tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"])
-#: These compute for many minutes; that the command and its options exist is checked all the same.
-TOO_LONG = ("psilearn reproduce --all",)
+#: These compute (or compile) for minutes; that the command and its options exist is checked all the same.
+TOO_LONG = ("psilearn reproduce --all", "psilearn warmup")
 
 
 def blocks(page, kind):

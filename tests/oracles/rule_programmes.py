@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 from scipy.optimize import Bounds, LinearConstraint, linprog, milp
 
-from psilearn.rules.pricing.search import Monomial
+from psilearn.rules.pricing.data import Monomial
 
 
 def all_monomials(N, K):

@@ -1,5 +1,7 @@
 """The faces of the rule learners."""
 
-from .classifiers import L0BoostClassifier, LPBoostClassifier, SlipperClassifier
+from .l0boost import L0BoostClassifier
+from .lpboost import LPBoostClassifier
+from .slipper import SlipperClassifier
 
 __all__ = ["L0BoostClassifier", "LPBoostClassifier", "SlipperClassifier"]

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from ...core.solving import Clock
 from ..observations import Observations
+from ..pricing.data import Pairs
 from ..pricing.oracles import Column, Oracle, separates
-from ..pricing.search import Pairs
 from .cuts import PairCuts
 from .interior import Array, Iterate, load_of
 
