@@ -25,7 +25,7 @@ mpl.use("Agg")
 import matplotlib.pyplot as plt
 
 ROOT = Path(__file__).parents[2]
-#: Pages without code of their own: made from results, and from examples and docstrings, which are tested for themselves.
+#: Pages without code of their own: made from results, or from examples and docstrings, which are tested by themselves.
 MADE = ("reproduction", "gallery", "generated", "_build")
 PAGES = [
     ROOT / "README.md",
