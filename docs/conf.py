@@ -95,10 +95,11 @@ def plain_text(app, what, name, obj, options, lines):
             indent = depth
 
 
-def methods_alone(app, what, name, obj, skip, options):
-    """Leave attributes to the docstring of the class, which describes them all, and scikit-learn's routing to it."""
+def documented_elsewhere(app, what, name, obj, skip, options):
+    """Skip fields and fitted attributes, which the docstring of the class describes, and scikit-learn's routing."""
     is_routing = (name.startswith("set_") and name.endswith("_request")) or name == "get_metadata_routing"
-    return True if what == "class" and (is_routing or not inspect.isroutine(obj)) else None
+    is_described = name.endswith("_") if isinstance(obj, property) else not inspect.isroutine(obj)
+    return True if what == "class" and (is_routing or is_described) else None
 
 
 def inline_math(writer, node):
@@ -117,4 +118,4 @@ def setup(app):
     """Formulas without a script; docstrings after numpydoc, which writes at priority 500."""
     app.add_html_math_renderer("mathml", (inline_math, None), (block_math, None))
     app.connect("autodoc-process-docstring", plain_text, priority=600)
-    app.connect("autodoc-skip-member", methods_alone)
+    app.connect("autodoc-skip-member", documented_elsewhere)

@@ -150,6 +150,12 @@ def test_links_lead_somewhere(page):
             assert place.exists(), target
 
 
+def test_every_public_name_is_on_the_page_of_the_api():
+    listed = set(re.findall(r"^   ([\w.]+)$", (ROOT / "docs" / "api.rst").read_text(), re.M))
+    assert set(psilearn.__all__) - {"__version__"} <= listed
+    assert {f"datasets.{name}" for name in psilearn.datasets.__all__ if name.startswith(("make_", "load_"))} <= listed
+
+
 EXAMPLES = sorted((ROOT / "examples").rglob("plot_*.py"))
 
 
