@@ -85,6 +85,9 @@ class Master(Protocol):
     def solve(self, time_limit: float) -> tuple[NDArray, NDArray, float, bool]:
         """Return (w, lambda, beta, whether solved to optimality)."""
 
+    def set_price(self, D: float) -> None:
+        """Change the largest multiplier of an observation of weight 1."""
+
     def grow(self, lam: NDArray) -> tuple[NDArray, int]:
         """Return the smallest margin of each observation under lambda, and how many violated margins were added."""
 
@@ -112,15 +115,18 @@ def weights_of(row_dual: NDArray) -> NDArray[np.float64]:
 
 
 class DualMaster:
-    """The dual program of two classes; all margins are in it from the start."""
+    """The dual program of two classes; all margins are in it from the start.
 
-    def __init__(self, data: Observations, D: float) -> None:
+    With ``unit_margins`` it is the program of :mod:`.penalised`: the largest sum of w with edges of at most 1.
+    """
+
+    def __init__(self, data: Observations, D: float, unit_margins: bool = False) -> None:
         m = data.y.size
         self.data, self.D = data, D
         self.session = HighsSession()
-        self.session.add_columns(np.zeros(m), 0.0, D * data.weight)
-        self.session.add_columns([1.0], -np.inf)
-        self.session.add_rows(np.append(np.ones(m), 0.0), 1.0, 1.0)
+        self.session.add_columns(np.full(m, -1.0 if unit_margins else 0.0), 0.0, D * data.weight)
+        self.session.add_columns([1.0], *((1.0, 1.0) if unit_margins else (-np.inf, np.inf)))
+        self.session.add_rows(np.append(np.ones(m), 0.0), *((-np.inf, np.inf) if unit_margins else (1.0, 1.0)))
         self.columns: list[Column] = []
 
     def add(self, columns: list[Column]) -> None:
@@ -134,6 +140,11 @@ class DualMaster:
         answer = answered(self.session, time_limit)
         w = np.clip(answer.x[:-1], 0.0, None)
         return w, weights_of(answer.row_dual[1:]), float(answer.x[-1]), answer.is_optimal
+
+    def set_price(self, D: float) -> None:
+        """See :class:`Master`."""
+        self.D = D
+        self.session.change_column_bounds(np.arange(self.data.y.size), 0.0, D * self.data.weight)
 
     def grow(self, lam: NDArray) -> tuple[NDArray, int]:
         """See :class:`Master`."""
