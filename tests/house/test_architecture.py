@@ -22,7 +22,7 @@ MAY_IMPORT = {
     "rules": {"core", "engines"},
     "evaluation": set(),
     "estimators": {"core", "rules", "solve", "evaluation", "proofs"},
-    "proofs": {"core", "exact", "__init__"},
+    "proofs": {"core", "exact", "rules", "__init__"},
     "datasets": {"core"},
     "app": {"core", "engines", "exact", "rules", "solve", "evaluation", "estimators", "proofs", "datasets", "__init__"},
     "__init__": {"core", "solve", "rules", "estimators", "evaluation", "datasets", "proofs", "app"},
