@@ -339,7 +339,7 @@ class Checker:
         need(self.K is None and self.l2 > 0 and all(w == 0 for row in self.l1 for w in row))
         room = self.bound - self.dual(record["multipliers"], {})
         R = self.multipliers(record["multipliers"])[1]
-        centre = [[sum(r * x[f] for r, x in zip(row, self.x)) / self.l2 for f in range(self.d)] for row in R]
+        centre = [[sum(r * x[f] for r, x in zip(row, self.x)) / self.l2 for f in range(len(self.x[0]))] for row in R]
         return centre, max(room, 0)
 
     def in_ball(self, i, j, gap, ball):

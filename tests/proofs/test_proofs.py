@@ -7,24 +7,28 @@ import math
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
 import pytest
 from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
 from sklearn.metrics.pairwise import rbf_kernel
 
 import psilearn
 from psilearn import (
     HardMargin,
-    SlipperClassifier,
     MarginClassifier,
     Psi,
     PsiClassifier,
     RejectClassifier,
+    SlipperClassifier,
     SVMClassifier,
+    TruncatedHinge,
     TruncatedHingeClassifier,
+    TruncatedReject,
 )
 from psilearn.proofs import check as checker
 from psilearn.proofs import integers, write
@@ -345,7 +349,7 @@ def test_the_price_of_a_label_is_proved(name, tmp_path):
 @pytest.mark.parametrize("solver", ["patterns", "cones", "outer", "dca"])
 def test_fits_of_three_classes_are_proved_whatever_found_them(solver, tmp_path):
     """Searches for k classes hand their incumbent to a branch and bound that can write."""
-    X, y, weights = sample(16, 1, seed=2, k=3)
+    X, y, weights = sample(14, 2, seed=2, k=3)
     estimator = TruncatedHingeClassifier(s=0.0, C=2.0, solver=solver)
     fitted = psilearn.prove(estimator, X, y, tmp_path / "fit.proof", sample_weight=weights, time_limit=30)
     found = psilearn.check(tmp_path / "fit.proof", X, y, weights)
@@ -362,7 +366,7 @@ def test_fits_of_three_classes_are_proved_whatever_found_them(solver, tmp_path):
 )
 def test_bounds_of_three_classes_are_below_every_point(loss, tmp_path):
     """Jumps, too; the least value is found by descents from many random starts."""
-    X, y, _ = sample(12, 1, seed=5, k=3)
+    X, y, _ = sample(12, 2, seed=5, k=3)
     estimator = MarginClassifier(loss, C=1.5, solver="patterns")
     psilearn.prove(estimator, X, y, tmp_path / "fit.proof", time_limit=30)
     found = psilearn.check(tmp_path / "fit.proof", X, y)
@@ -372,7 +376,7 @@ def test_bounds_of_three_classes_are_below_every_point(loss, tmp_path):
     assert problem.value(estimator.coef_, estimator.intercept_) >= found.bound
     for _ in range(400):
         size = 10.0 ** rng.uniform(-2, 1)
-        W, b = size * rng.standard_normal((3, 1)), size * rng.standard_normal(3)
+        W, b = size * rng.standard_normal((3, 2)), size * rng.standard_normal(3)
         near = estimator.coef_ + 0.1 * (W - W.mean(axis=0)), estimator.intercept_ + 0.1 * (b - b.mean())
         assert min(problem.value(W - W.mean(axis=0), b - b.mean()), problem.value(*near)) >= found.bound
 
@@ -387,7 +391,7 @@ def test_a_search_for_three_classes_without_time_holds_with_a_smaller_bound(tmp_
 
 
 def test_global_bounds_of_three_classes_are_verified():
-    X, y, _ = sample(16, 1, seed=2, k=3)
+    X, y, _ = sample(14, 2, seed=2, k=3)
     model = TruncatedHingeClassifier(s=0.0, C=2.0, solver="patterns").fit(X, y)
     assert model.certificate_.claim == "global bound"
     answer = model.verify(X, y)
