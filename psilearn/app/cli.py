@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
+from contextlib import AbstractContextManager, nullcontext
 from typing import Annotated, Any
 
 import typer
+from threadpoolctl import threadpool_limits
 
 from .. import __version__
 from .commands.audit import audit
@@ -64,7 +67,8 @@ def main() -> None:
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # else ignored, as in the background
         signal.signal(signal.SIGINT, _stop)
     try:
-        status = app(standalone_mode=False)
+        with _one_thread():
+            status = app(standalone_mode=False)
     except (typer.Abort, KeyboardInterrupt):
         _fail(INTERRUPTED, 1)
     except typer.Exit as stop:
@@ -80,6 +84,18 @@ def main() -> None:
     if status == CTRL_C:
         _fail(INTERRUPTED, 1)
     sys.exit(status if isinstance(status, int) else 0)
+
+
+def _one_thread() -> AbstractContextManager[Any]:
+    """Keep linear algebra on one thread, unless the environment says otherwise.
+
+    Fits make many small calls. On a machine whose cores are taken, or in a container that may use few of the cores it
+    sees, threads wait for each other: a Cholesky factorisation of 1,200 rows took 0.6 s on two threads beside two busy
+    processes, 0.013 s on one.
+    """
+    if any(name.endswith("_NUM_THREADS") for name in os.environ):
+        return nullcontext()
+    return threadpool_limits(1)
 
 
 def _fail(sentence: str, status: int) -> None:

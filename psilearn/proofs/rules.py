@@ -278,7 +278,7 @@ def _prove_l0(booster: Any, statement: RuleStatement, fit: Any, votes: list[Any]
 
 def _feasible(worker: Any, observations: Any, costs: list[float], evidence: Any) -> tuple[Any, Any, float, Any, Any]:
     """Scale multipliers until no rule costs less than they say; the argument is that of the fit's own bound."""
-    from ..rules.pricing.search import Pairs
+    from ..rules.pricing.data import Pairs
 
     w, v, alpha, first, second = evidence
     oracle, used = worker._oracle(observations, costs.__getitem__), v > 0

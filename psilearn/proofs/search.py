@@ -9,8 +9,10 @@ from typing import Any
 import numpy as np
 
 from .conflicts import ConflictSearch
+from .node import Hints
+from .scaled import Scaled, make_model
 from .statement import Evidence, Statement
-from .tree import MARGIN_UNIT, Hints, Replay, Scaled, make_model
+from .tree import MARGIN_UNIT, Replay
 
 __all__ = ["MARGIN_UNIT", "Evidence", "Hints", "Scaled", "make_model", "search"]
 

@@ -12,7 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 from . import checks
 from .attributes import Attribute, Conjunction, Table
 from .binarize import as_table
-from .pricing.search import Attributes, Monomial, price
+from .pricing.data import Attributes, Monomial
+from .pricing.search import price
 
 
 @dataclass(frozen=True)
