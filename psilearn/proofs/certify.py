@@ -14,8 +14,9 @@ from ..core.losses import JUMP_TOLERANCE
 from ..core.problem import Problem
 from ..core.result import Certificate
 from . import check as checker
+from .files import rounded_down
 from .statement import Evidence, ProofError, Statement, state_problem
-from .write import refuse_tree, rounded_down, tree_hints
+from .write import refuse_tree, tree_hints
 
 #: Part of a bound by which the proof may fall short of it: floating-point bounds are not trusted beyond that, and where
 #: a loss jumps, margins that miss t by up to 1e-6 are counted as there, which costs the bound more.

@@ -31,7 +31,7 @@ from fractions import Fraction
 try:
     from . import check
 except ImportError:  # two files in a folder
-    import check  # type: ignore[import-not-found, no-redef]
+    import check  # type: ignore[no-redef]
 
 require, number, integer, array = check.require, check.number, check.integer, check.array
 
@@ -142,7 +142,7 @@ class Rules:
         answers = [_answers(attribute, [rows[i] for i in used]) for attribute in attributes]
         # The literals that a sample satisfies: bit a if attribute a is true, else bit N + a.
         which = [sum(1 << (a if holds else self.N + a) for a, holds in enumerate(row)) for row in zip(*answers)]
-        at: dict = {}
+        at = {}
         for i, mask in zip(used, which or [0] * len(used)):
             key = mask, code[labels[i]]
             at[key] = at.get(key, 0) + Fraction(weights[i])
@@ -177,7 +177,7 @@ class Rules:
         limit, costs = Fraction(limit), [Fraction(c) for c in costs or [0] * (self.max_order + 1)]
         scale = math.lcm(limit.denominator, *(c.denominator for c in costs), *(Fraction(v).denominator for v in values))
         scale = math.lcm(scale, *(Fraction(v).denominator for *_, v in pairs))
-        rows: dict = {}
+        rows = {}
         for which, value in zip(self.which, values):
             rows[which] = rows.get(which, 0) + int(value * scale)
         for first, second, v in pairs:

@@ -17,10 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..rules.rules import Agreement, best_monomial
+from . import check, integers
 from . import check_rules as checker
-from . import integers
+from .files import rounded_down, rounded_up, write
 from .statement import Data, ProofError, Record, as_lists
-from .write import rounded_down, rounded_up, write
 
 #: By how much a bound may be weakened for what floating-point pricing overlooks, relative to the values priced.
 SLACKS = (1e-9, 1e-7, 1e-5)
@@ -33,7 +33,7 @@ class RuleStatement:
 
     def __init__(self, claim: Record, data: Data) -> None:
         rows, labels, weights = data
-        hashed = checker.check.data_hash(rows, [checker.check.label_text(label) for label in labels], weights)
+        hashed = check.data_hash(rows, [check.label_text(label) for label in labels], weights)
         claim["data"] = {"n": len(rows), "d": len(rows[0]) if rows else 0, "sha256": hashed}
         self.claim, self.exact = {"format": "psilearn rules proof", "version": 1, **claim}, checker.Rules(claim, *data)
         self.sample = {key: i for i, key in enumerate(zip(self.exact.which, self.exact.code))}
@@ -63,10 +63,16 @@ def prove_monomial(
 
     Parameters
     ----------
-    A, y, sample_weight, max_order, time_limit
+    A, y : array-like
         As for :func:`psilearn.best_monomial`; two classes.
     path : str or Path
         The file to write (gzip); ``psilearn.check(path, A, y, sample_weight)`` checks it.
+    sample_weight : array-like, optional
+        As for :func:`psilearn.best_monomial`.
+    max_order : int, optional
+        Largest number of literals.
+    time_limit : float, optional
+        Seconds for the search.
     columns : dict, optional
         ``features``, ``target`` and ``weight``: names of the columns in a CSV file of the data.
 
@@ -85,7 +91,7 @@ def prove_monomial(
     N = len(data[0][0])
     attributes, classes = [[j, "equals", 1.0] for j in range(N)], _class_texts(np.unique(np.asarray(y)))
     order = N if max_order is None else min(max_order, N)
-    problem = {"kind": "agreement", "classes": classes, "attributes": attributes, "max_order": order}
+    problem: Record = {"kind": "agreement", "classes": classes, "attributes": attributes, "max_order": order}
     if len(problem["classes"]) != 2:
         raise ProofError("Proofs about monomials take two classes.")
     statement = RuleStatement({"problem": problem, **_about(columns)}, data)
@@ -116,7 +122,7 @@ def _accepts(
     """Whether the checker accepts a claim."""
     try:
         rule(statement.exact, statement.claim["problem"], point, evidence, objective, bound)
-    except checker.check.Rejected:
+    except check.Rejected:
         return False
     return True
 
@@ -180,7 +186,7 @@ def _attribute_record(attribute: Any) -> list[Any]:
 
 
 def _class_texts(classes: NDArray[Any]) -> list[str]:
-    return [checker.check.label_text(label) for label in classes.tolist()]
+    return [check.label_text(label) for label in classes.tolist()]
 
 
 def _about(columns: dict | None) -> Record:

@@ -6,16 +6,11 @@ different problems; every reader can check the file once more. The format is des
 
 from __future__ import annotations
 
-import gzip
-import json
 import math
-import os
-import zlib
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from fractions import Fraction
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 
@@ -24,6 +19,7 @@ from ..core.result import Certificate, Result, Status, Verification, go_on_after
 from . import check as checker
 from . import integers
 from .convex import convex_leaf
+from .files import checker_of, rounded_down, rounded_up, write
 from .statement import Array, ProofError, Record, Statement, as_lists, state
 
 #: Seconds for the search that writes a tree if neither the caller nor the estimator has a limit.
@@ -132,20 +128,6 @@ def check(path: str | Path, X: Any, y: Any, sample_weight: Any = None) -> Verifi
     return Verification(ok, objective, bound, abs(gap) if checker_of(path) is not checker else gap, message)
 
 
-def checker_of(path: str | Path) -> Any:
-    """Return the module that checks a file: about rules if it says so, else about margin classifiers."""
-    try:
-        with gzip.open(path, "rb") as file:
-            is_about_rules = b'"psilearn rules proof"' in file.readline(1 << 12)
-    except (OSError, EOFError, zlib.error):
-        is_about_rules = False
-    if not is_about_rules:
-        return checker
-    from . import check_rules
-
-    return check_rules
-
-
 def proof_of(statement: Statement, certificate: Certificate, gap: float, seconds: float) -> Iterable[Record]:
     """Return the records of the proof of a certified fit."""
     assert certificate.point is not None
@@ -219,11 +201,10 @@ def _tree_proof(
 ) -> Iterable[Record]:  # fmt: skip
     from . import k_class, search  # numba
 
-    is_k_class = statement.problem.n_classes > 2
-    model = None if is_k_class else search.make_model(statement)
+    model = search.make_model(statement) if statement.problem.n_classes == 2 else None
     unit, point, value = _settled_point(statement, model, reported, W, b)
     goal = float(value) * (1.0 - max(gap, SMALLEST_GAP)) if goal is None else goal * (1.0 - SMALLEST_GAP)
-    if is_k_class:
+    if model is None:
         evidence = k_class.search_k_class(statement, goal, seconds)
     else:
         evidence = search.search(statement, model, goal, hints, seconds)
@@ -263,17 +244,6 @@ def _records(
     yield {"end": count}
 
 
-def rounded_up(value: Fraction) -> float:
-    """Return the least double that is not below ``value``."""
-    return -rounded_down(-value)
-
-
-def rounded_down(value: Fraction) -> float:
-    """Return the largest double that is at most ``value``."""
-    near = float(value)
-    return math.nextafter(near, -math.inf) if Fraction(near) > value else near
-
-
 def point_record(W: Array, b: Array) -> tuple[int, Record]:
     """Round coefficients to a fine grid; k functions are made to sum to zero there exactly."""
     if W.shape[0] > 1:
@@ -287,26 +257,3 @@ def point_record(W: Array, b: Array) -> tuple[int, Record]:
             largest = max(range(len(whole)), key=lambda j: abs(whole[j][column]))
             whole[largest][column] -= sum(row[column] for row in whole)
     return unit, {"coef": [row[:-1] for row in whole], "intercept": [row[-1] for row in whole]}
-
-
-# -- files -------------------------------------------------------------------------------------------------------------
-
-
-@contextmanager
-def _whole(path: str | Path) -> Iterator[IO[bytes]]:
-    """Open a temporary neighbour of ``path`` and rename it at the end, so that nobody sees half a proof."""
-    path = Path(path)
-    part = path.with_name(f".{path.name[:40]}.{os.getpid()}.part")
-    try:
-        with open(part, "wb") as file:
-            yield file
-        os.replace(part, path)
-    finally:
-        part.unlink(missing_ok=True)
-
-
-def write(path: str | Path, records: Iterable[Record]) -> None:
-    """Write records as JSON lines, gzip."""
-    with _whole(path) as file, gzip.GzipFile("", "wb", fileobj=file, mtime=0) as packed:
-        for record in records:
-            packed.write(json.dumps(record, separators=(",", ":")).encode() + b"\n")

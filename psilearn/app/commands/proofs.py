@@ -50,7 +50,7 @@ def check(
     data: Annotated[Path, typer.Argument(help="The CSV file it is about.")],
 ) -> None:
     """Check a proof in exact arithmetic; exit status 1 if it does not hold."""
-    from ...proofs.write import checker_of
+    from ...proofs.files import checker_of
 
     try:
         ok, objective, bound, message = checker_of(proof).check_file(proof, data)
