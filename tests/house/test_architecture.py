@@ -22,20 +22,10 @@ MAY_IMPORT = {
     "rules": {"core", "engines"},
     "evaluation": set(),
     "estimators": {"core", "rules", "solvers", "evaluation", "proofs"},
-    "proofs": {"core", "exact", "__init__"},
+    "proofs": {"core", "exact", "rules", "__init__"},
     "datasets": {"core"},
-    "app": {
-        "core",
-        "engines",
-        "exact",
-        "rules",
-        "solvers",
-        "evaluation",
-        "estimators",
-        "proofs",
-        "datasets",
-        "__init__",
-    },
+    "app": {"core", "engines", "exact", "rules", "solvers", "evaluation", "estimators", "proofs", "datasets"}
+    | {"__init__"},
     "__init__": {"core", "solvers", "rules", "estimators", "evaluation", "datasets", "proofs", "app"},
     "__main__": {"app", "core"},
 }
