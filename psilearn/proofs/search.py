@@ -10,8 +10,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .conflicts import ConflictSearch
+from .node import Hints
+from .scaled import Scaled, make_model
 from .statement import Record, Statement
-from .tree import MARGIN_UNIT, Hints, Replay, Scaled, make_model
+from .tree import MARGIN_UNIT, Replay
 
 __all__ = ["MARGIN_UNIT", "Evidence", "Hints", "Scaled", "make_model", "search"]
 

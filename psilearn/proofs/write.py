@@ -1,7 +1,7 @@
 """Write proof files: fit, state the problem and the point exactly, and hand the evidence to the file.
 
 The numbers of a file are made with the checker's own classes (:mod:`.check`), so writer and checker cannot mean
-different problems; the file is checked once more by whoever reads it. The format is described in ``format.md``.
+different problems; every reader can check the file once more. The format is described in ``format.md``.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import IO, Any
 import numpy as np
 
 from ..core.losses import JUMP_TOLERANCE
-from ..core.result import Certificate, Result, Status, Verification, relative_gap
+from ..core.result import Certificate, Result, Status, Verification, go_on_after, relative_gap
 from . import check as checker
 from . import integers
 from .convex import convex_leaf
@@ -86,6 +86,7 @@ def prove(
     if getattr(estimator, "restrict", None) is not None:
         raise ProofError("A restricted fit has no global bound; use restrict=None.")
     estimator.fit(X, y, sample_weight)
+    go_on_after(estimator.status_)
     statement = state(estimator, X, y, sample_weight, columns)
     seconds = time_limit if time_limit is not None else getattr(estimator, "time_limit", None)
     certificate, gap = estimator.certificate_, float(estimator.gap_tol)
@@ -165,7 +166,7 @@ def tree_hints(statement: Statement, record: Any) -> Any:
     if record is None or statement.problem.n_classes > 2:
         return None
     from ..exact.two_class.reduction import reduce
-    from .tree import Hints
+    from .node import Hints
 
     group, sample = reduce(statement.problem).group, np.zeros(statement.problem.n, np.intp)
     for row, at in zip(statement.rows.tolist(), statement.exact.sample):
