@@ -160,12 +160,9 @@ class LPBoostClassifier(RuleBooster):
             result = self._short_list(program, seconds)
             return result.columns, result.votes, result
         choice = self._choice(program, seconds)
-        model = tuning.model_of(program, choice, max(0.0, clock.left))
-        nu = choice.nu or (model.nu if model else 0.5)
-        result = program.solve(
-            choice.order, nu, tol=self.tol, max_iter=self.max_iter, time_limit=max(0.0, clock.left),
-            start=model.columns if model else (),
-        )  # fmt: skip
+        result = tuning.solve(
+            program, choice, self.random_state, max(0.0, clock.left), tol=self.tol, max_iter=self.max_iter
+        )
         result = replace(result, max_order=choice.order, held_out_error=choice.error)
         return result.columns, result.weights, result
 
