@@ -90,7 +90,7 @@ def classes():
         cells = []
         for multiclass in ("joint", "one-vs-rest"):
             start = time.process_time()
-            model = LPBoostClassifier(nu="auto", max_order=2, multiclass=multiclass, time_limit=120)
+            model = LPBoostClassifier(nu="auto", max_order=2, multiclass=multiclass, time_limit=60)
             model.fit(X.iloc[train], y[train])
             seconds = time.process_time() - start
             error = 100 * np.mean(model.predict(X.iloc[test]) != y[test])
