@@ -492,10 +492,10 @@ class Search:
 
     def __init__(self, problem, bound, unit, margin):
         self.problem, self.bound, self.unit, self.margin = problem, bound, unit, margin
-        knots = [t - problem.tolerance for t, _ in problem.hinges]
+        breakpoints = [t - problem.tolerance for t, _ in problem.hinges]
         self.t = None if problem.is_convex else problem.t - problem.tolerance
-        self.um = min(margin, exponent([*knots, self.t or Fraction(0)]))
-        self.knots = [whole(t, self.um) for t in knots]
+        self.um = min(margin, exponent([*breakpoints, self.t or Fraction(0)]))
+        self.breakpoints = [whole(t, self.um) for t in breakpoints]
         self.jump = None if self.t is None else whole(self.t, self.um)
         slopes = [[cost * cs[code] for _, cs in problem.hinges] for cost, code in zip(problem.cost, problem.code)]
         cs = exponent([c for row in slopes for c in row])
@@ -505,7 +505,7 @@ class Search:
         self.caps = [whole(c, self.e) for c in caps]
         self.lift = unit + self.um - self.e
         self.steepest = [sum(row) for row in slopes]
-        breaks = {*self.knots} if self.t is None else {self.jump, *(p for p in self.knots if p > self.jump)}
+        breaks = {*self.breakpoints} if self.t is None else {self.jump, *(p for p in self.breakpoints if p > self.jump)}
         self.breaks = sorted(breaks)
         self.low, self.high = [None] * problem.n, [None] * problem.n
         for i in problem.believed:
@@ -524,7 +524,7 @@ class Search:
         """Return cost_i l(u), or its limit from the left."""
         if self.jump is not None and (u < self.jump or (from_left and u == self.jump)):
             return self.caps[i]
-        paid = sum(c * (p - u) for c, p in zip(self.slopes[i], self.knots) if p > u)
+        paid = sum(c * (p - u) for c, p in zip(self.slopes[i], self.breakpoints) if p > u)
         return paid if self.jump is None else min(paid, self.caps[i])
 
     def _refresh(self, i):
@@ -567,9 +567,9 @@ class Search:
     def _term(self, i, a, relief=0):
         """Return a lower bound on cost_i l(u) + a u over L_i <= u < U_i; rejects multipliers that have none.
 
-        Between two neighbouring points of {L_i, t, knots, U_i} the function is concave (linear, or the smaller of two
-        linear functions), so it is least at their ends, one-sided limits included. Beyond the last point the loss is
-        constant or convex and non-increasing to 0, so a >= 0 is needed if U_i is infinite. Below the first point the
+        Between two neighbouring points of {L_i, t, breakpoints, U_i} the function is concave (linear, or the smaller of
+        two linear functions), so it is least at their ends, one-sided limits included. Beyond the last point the loss
+        is constant or convex and non-increasing to 0, so a >= 0 is needed if U_i is infinite. Below the first point the
         loss is the cap (then a <= 0 is needed if L_i is infinite) or has slope -sum_k cost_i c_k (then a must not
         exceed that). For u < t the sample pays ``relief`` less, which is the same at all points there.
         """

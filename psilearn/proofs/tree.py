@@ -8,7 +8,7 @@ to a grid of integers and valued as the checker values them,
 
     D = sum_i min over [low_i, high_i) of (cost_i l(u) + alpha_i u) - P*(sum_i alpha_i y_i x_i),
 
-in floating point here, with a margin for rounding, and exactly by whoever checks the file. Margins are those of the
+in floating point here, with a margin for rounding, and exactly by the checker. Margins are those of the
 given data; multipliers are those of the scaled problem times ``unit_value``.
 """
 

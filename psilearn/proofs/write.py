@@ -1,7 +1,7 @@
 """Write proof files: fit, state the problem and the point exactly, and hand the evidence to the file.
 
 The numbers of a file are made with the checker's own classes (:mod:`.check`), so writer and checker cannot mean
-different problems; the file is checked once more by whoever reads it. The format is described in ``format.md``.
+different problems; every reader can check the file once more. The format is described in ``format.md``.
 """
 
 from __future__ import annotations

@@ -131,14 +131,14 @@ class ClassOracle:
 
 
 class JointMaster:
-    """The dual program over the classifiers and rivals so far, kept warm."""
+    """The dual program over the classifiers and rivals so far, kept warm; ``unit_margins`` as for two classes."""
 
-    def __init__(self, data: Observations, k: int, D: float) -> None:
+    def __init__(self, data: Observations, k: int, D: float, unit_margins: bool = False) -> None:
         m = data.y.size
-        self.data, self.k, self.D = data, k, D
+        self.data, self.k, self.D, self.unit_margins = data, k, D, unit_margins
         self.session = HighsSession()
-        self.session.add_columns([1.0], -np.inf)
-        self.session.add_rows([[0.0]], 1.0, 1.0)
+        self.session.add_columns([1.0], *((1.0, 1.0) if unit_margins else (-np.inf, np.inf)))
+        self.session.add_rows([[0.0]], *((-np.inf, np.inf) if unit_margins else (1.0, 1.0)))
         self.columns: list[Column] = []
         self.classifier_row = np.empty(0, np.intp)
         self.row_of = np.full(m, -1)
@@ -146,6 +146,13 @@ class JointMaster:
         self.place = np.empty(0, np.intp)
         common = np.argsort(-np.bincount(data.y, data.weight, minlength=k), kind="stable")[:2]
         self.add_rivals(np.arange(m), np.where(data.y == common[0], common[1], common[0]))
+
+    def set_price(self, D: float) -> None:
+        """See :class:`.lpboost.Master`."""
+        self.D = D
+        self.session.change_column_bounds(self.place, 0.0, D * self.data.weight[self.who])
+        several = np.flatnonzero(self.row_of >= 0)
+        self.session.change_row_bounds(self.row_of[several], -np.inf, D * self.data.weight[several])
 
     def _answers(self, columns: Sequence[Column], who: NDArray, rival: NDArray) -> NDArray:
         """Contributions of classifiers to the margins of observations against rivals."""
@@ -170,7 +177,9 @@ class JointMaster:
         has_row = np.flatnonzero(self.row_of[who] >= 0)
         entries[self.row_of[who[has_row]], has_row] = 1.0
         weight = self.D * self.data.weight
-        place = self.session.add_columns(np.zeros(who.size), 0.0, weight[who], entries)
+        place = self.session.add_columns(
+            np.full(who.size, -1.0 if self.unit_margins else 0.0), 0.0, weight[who], entries
+        )
         second = np.intersect1d(who[self.row_of[who] < 0], self.who)
         self.who, self.rival = np.r_[self.who, who], np.r_[self.rival, rival]
         self.place = np.r_[self.place, place]
@@ -185,7 +194,7 @@ class JointMaster:
         margins = margins_of(scores_of(self.columns, lam, self.k), self.data.y)
         present = np.full(margins.shape[0], np.inf)
         np.minimum.at(present, self.who, margins[self.who, self.rival])
-        rho = soft_margin(present, self.data.weight, self.D)[0]
+        rho = 1.0 if self.unit_margins else soft_margin(present, self.data.weight, self.D)[0]
         worst = margins.argmin(axis=1)
         lowest = margins[np.arange(worst.size), worst]
         violated = np.flatnonzero((lowest < present - NOISE) & (lowest < rho - NOISE))

@@ -247,7 +247,7 @@ def test_refused_or_bounded_by_truth(loss, k, kind):
 
 
 def test_the_table_reaches_every_solver():
-    """The walk above is worth nothing if a solver refuses everything in it."""
+    """The table above is worth nothing if a solver refuses everything in it."""
     reached = set()
     for loss in ALL_LOSSES:
         for penalty in PENALTIES.values():

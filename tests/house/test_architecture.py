@@ -94,6 +94,17 @@ def test_every_room_is_listed():
     assert rooms == set(MAY_IMPORT)
 
 
+def test_every_folder_names_the_tests_that_hold_it():
+    """Whatever line one reads, the folder says which tests fail if it is wrong."""
+    folders = [path.parent for path in ROOT.rglob("__init__.py") if path.parent != ROOT]
+    for folder in folders:
+        text = ast.get_docstring(ast.parse((folder / "__init__.py").read_text())) or ""
+        assert "\nTests: " in text, f"{folder.name}/__init__.py does not name its tests"
+        for name in text.split("\nTests: ")[1].rstrip(".").replace("\n", " ").split(", "):
+            assert (ROOT.parent / name).exists(), f"{folder.name}/__init__.py names {name}"
+    assert len(folders) > 30
+
+
 def test_imports_are_found():
     assert len(IMPORTS) > 50
 
@@ -113,7 +124,7 @@ def test_arrows_point_down_inside_a_room(room):
 
 
 def test_no_module_imports_itself_through_others():
-    """Within a room, too: whoever reads a module can begin with those it imports."""
+    """Within a room, too: a reader of a module can begin with those it imports."""
     known = {path.relative_to(ROOT).with_suffix("").parts for path in ROOT.rglob("*.py")}
     arrows = {parts: set() for parts in known if parts[-1] != "__init__"}
     for parts, target in IMPORTS:

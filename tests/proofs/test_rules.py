@@ -64,7 +64,7 @@ def test_weak_duality_is_accepted_and_not_a_unit_more(tmp_path):
 
 
 def test_the_verdict_names_the_problem(tmp_path):
-    """A proof is about the problem in the file; whoever reads the verdict must see which one that is."""
+    """A proof is about the problem in the file; the verdict must say which one that is."""
     claim, data = claim_of(*SAME_PLACE, hinges=((1.0, 0.5),), t=0.25, cap=2.0, tolerance=0.125, C=3.0, l2=0.5)
     ok, message = verdict(tmp_path, claim, data, [{"leaf": []}], 20.0, 0.0)
     assert ok
@@ -261,7 +261,7 @@ def test_neighbours_hold_a_margin_to_the_last_unit(penalty, name):
     with pytest.raises(checker.Rejected, match="neighbours"):
         hold(2, reach - 1)
     with pytest.raises(checker.Rejected, match="neighbours"):
-        hold(2 + Fraction(1, 2**70), reach + 1)  # giving up both is no longer too dear
+        hold(2 + Fraction(1, 2**70), reach + 1)  # giving up both is no longer too expensive
     with pytest.raises(checker.Rejected):
         hold(2, -16)  # beyond t
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ...core.result import Status, Verification, relative_gap
 from ...core.solving import Clock
-from ...rules import checks, short
+from ...rules import checks, short, tuning
 from ...rules.l0 import boost as l0boost
 from ...rules.l0 import bounds, exact, limited
 from ...rules.l0.result import L0BoostResult
@@ -35,8 +35,10 @@ class L0BoostClassifier(RuleBooster):
 
     Parameters
     ----------
-    rho : float in (0, 1] or "auto", default="auto"
-        Required margin; "auto" is 20 / M.
+    rho : float in (0, 1], "auto" or "cv", default="auto"
+        Required margin; "auto" is 20 / M. The smaller it is, the more rules there are, and the more wrong labels are
+        believed: "cv" takes the margin that LP-Boost asks for at the smallest held-out loss in a cross-validation
+        within the training data.
     max_order : int, default=1
         Largest number of conditions in a rule, K.
     kappa : float, default=1.5
@@ -60,6 +62,8 @@ class L0BoostClassifier(RuleBooster):
         Rounds of column and cut generation.
     time_limit : float, default=None
         Seconds for the whole fit, shared by the problems of more than two classes.
+    random_state : int, default=0
+        Seed of the folds with ``rho="cv"``.
 
     Attributes
     ----------
@@ -68,7 +72,7 @@ class L0BoostClassifier(RuleBooster):
     lower_bound_ : float
         A proved bound on z over all rules and so on the integer optimum (15); -inf with ``cuts="paper"``.
     rho_ : float
-        The margin used.
+        The margin used; of several problems the smallest.
     certificate_ : list of RelaxationCertificate
         For each problem: z, smallest reduced cost, largest cut violation, lower bound, and the bound on the integer
         optimum, which is rounded up if costs and weights are integers.
@@ -104,6 +108,7 @@ class L0BoostClassifier(RuleBooster):
         tol: float = 1e-6,
         max_iter: int = 10_000,
         time_limit: float | None = None,
+        random_state: Any = 0,
     ) -> None:
         self.rho = rho
         self.max_order = max_order
@@ -117,6 +122,7 @@ class L0BoostClassifier(RuleBooster):
         self.tol = tol
         self.max_iter = max_iter
         self.time_limit = time_limit
+        self.random_state = random_state
 
     _against_constant = "Every rule costs more than the mistakes it saves: lower costs or kappa, or give more data."
 
@@ -124,8 +130,9 @@ class L0BoostClassifier(RuleBooster):
         checks.count("max_order", self.max_order, 0)
         checks.count("max_iter", self.max_iter, 1)
         checks.tolerance(self.tol)
-        if not is_auto(self.rho) and not (isinstance(self.rho, Real) and 0 < float(self.rho) <= 1):
-            raise ValueError(f"rho must lie in (0, 1] or be 'auto' (20 / M), got {self.rho!r}.")
+        is_named = is_auto(self.rho) or self._is_tuned
+        if not is_named and not (isinstance(self.rho, Real) and 0 < float(self.rho) <= 1):
+            raise ValueError(f"rho must lie in (0, 1], be 'auto' (20 / M) or 'cv', got {self.rho!r}.")
         if not callable(self.costs) and not isinstance(self.costs, Real) and self.costs != "mdl":
             raise ValueError(f"costs must be 'mdl', a number or a callable, got {self.costs!r}.")
         if not isinstance(self.kappa, Real) or not math.isfinite(self.kappa):
@@ -145,11 +152,12 @@ class L0BoostClassifier(RuleBooster):
     def _solve(self, data: Observations, seconds: float) -> tuple[list[Column], NDArray[Any], Any]:
         if isinstance(self.base_learner, str) and not np.isin(data.X, (-1, 0, 1)).all():
             raise ValueError("L0-RBoost needs answers -1, 0 or 1 from a precomputed base learner.")
-        self.rho_, clock = self._margin(data), Clock(seconds)
-        costs = self._costs(data)
+        clock, costs = Clock(seconds), self._costs(data)
+        rho = self._tuned_margin(data, seconds) if self._is_tuned else self._margin(data)
         result = l0boost.solve(
-            data, self._oracle(data, costs.__getitem__), self.rho_, cuts=self.cuts, min_cost=min(costs), tol=self.tol,
-            integer_costs=all(c.is_integer() for c in costs), max_iter=self.max_iter, time_limit=seconds,
+            data, self._oracle(data, costs.__getitem__), rho, cuts=self.cuts, min_cost=min(costs), tol=self.tol,
+            integer_costs=all(c.is_integer() for c in costs), max_iter=self.max_iter,
+            time_limit=max(0.0, clock.left),
         )  # fmt: skip
         if self._is_short:
             result = self._short_list(data, costs, result, max(0.0, clock.left))
@@ -159,7 +167,7 @@ class L0BoostClassifier(RuleBooster):
         self, data: Observations, costs: list[float], relaxed: L0BoostResult, seconds: float
     ) -> L0BoostResult:
         """The list of the integer program with at most ``max_rules`` rules, and its bound."""
-        found = limited.solve(data, costs, self.rho_, relaxed, self.max_rules or CARD_RULES, seconds)
+        found = limited.solve(data, costs, relaxed.rho, relaxed, self.max_rules or CARD_RULES, seconds)
         columns, weights, points = found.columns, found.weights, None
         if self.points is not None:
             oracle = MonomialOracle(data, len(costs) - 1, costs)
@@ -167,7 +175,7 @@ class L0BoostClassifier(RuleBooster):
                 short.TwoClasses(data, oracle), short.Fitted(columns, weights, 0.0, np.empty(0)), self.points
             )
             columns, points, weights = card.columns, card.weights, card.weights / card.weights.sum()
-        value, wrong = exact.evaluate(data, columns, weights, self.rho_)
+        value, wrong = exact.evaluate(data, columns, weights, relaxed.rho)
         bound = min(found.lower_bound, value)
         certificate = replace(
             relaxed.certificate, objective=value, lower_bound=bound, integer_bound=bound, integer_value=value
@@ -179,16 +187,30 @@ class L0BoostClassifier(RuleBooster):
             status=Status.OPTIMAL if is_proved else Status.HEURISTIC,
         )  # fmt: skip
 
+    @property
+    def _is_tuned(self) -> bool:
+        return isinstance(self.rho, str) and self.rho == "cv"
+
     def _margin(self, data: Observations) -> float:
-        return min(1.0, 20.0 / data.total) if is_auto(self.rho) else float(self.rho)
+        """The margin that is given, or that of the paper."""
+        return float(self.rho) if isinstance(self.rho, Real) else min(1.0, 20.0 / data.total)
+
+    def _tuned_margin(self, data: Observations, seconds: float) -> float:
+        """The margin that LP-Boost asks for at the price of smallest held-out loss."""
+        clock = Clock(tuning.Settings().share * seconds)
+        program = tuning.Program(data, lambda part, order: self._oracle(part, lambda _: 0.0, order))
+        choice = tuning.choose(program, [self.max_order], None, self.random_state, seconds)
+        model = tuning.model_of(program, choice, max(0.0, clock.left))
+        return self._margin(data) if model is None else min(1.0, model.margin)
 
     def _checked(self, data: Observations, result: L0BoostResult) -> Verification:
         costs = self._costs(data)
+        rho = result.rho if self._is_tuned else self._margin(data)
         if self._is_short:
             most, raised = self.max_rules or CARD_RULES, [cost + result.theta for cost in costs]
             oracle = self._oracle(data, raised.__getitem__)
-            return check_limited(data, oracle, self._margin(data), costs, result, most)
-        return check_l0(data, self._oracle(data, costs.__getitem__), self._margin(data), costs, result)
+            return check_limited(data, oracle, rho, costs, result, most)
+        return check_l0(data, self._oracle(data, costs.__getitem__), rho, costs, result)
 
     def _bound_of(self, result: L0BoostResult) -> float:
         return result.lower_bound
@@ -196,4 +218,5 @@ class L0BoostClassifier(RuleBooster):
     def _collect(self, training: Training, fits: list[Any], targets: list[int | None]) -> None:
         super()._collect(training, fits, targets)
         self.certificate_ = [result.certificate for result in self.results_]
+        self.rho_ = min(result.rho for result in self.results_)
         self.gap_ = relative_gap(self.objective_, self.lower_bound_)

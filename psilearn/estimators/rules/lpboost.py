@@ -160,9 +160,12 @@ class LPBoostClassifier(RuleBooster):
             result = self._short_list(program, seconds)
             return result.columns, result.votes, result
         choice = self._choice(program, seconds)
+        model = tuning.model_of(program, choice, max(0.0, clock.left))
+        nu = choice.nu or (model.nu if model else 0.5)
         result = program.solve(
-            choice.order, choice.nu, tol=self.tol, max_iter=self.max_iter, time_limit=max(0.0, clock.left)
-        )
+            choice.order, nu, tol=self.tol, max_iter=self.max_iter, time_limit=max(0.0, clock.left),
+            start=model.columns if model else (),
+        )  # fmt: skip
         result = replace(result, max_order=choice.order, held_out_error=choice.error)
         return result.columns, result.weights, result
 
@@ -217,8 +220,8 @@ class LPBoostClassifier(RuleBooster):
         is_given = not is_auto(self.nu), not is_auto(self.max_order) or self.base_learner is not None
         orders = [1 if is_auto(self.max_order) else self.max_order] if is_given[1] else list(ORDERS)
         if not all(is_given):
-            nus = [float(self.nu)] if is_given[0] else None
-            return tuning.choose(program, orders, nus, self.random_state, seconds)
+            nu = float(self.nu) if is_given[0] else None
+            return tuning.choose(program, orders, nu, self.random_state, seconds)
         data = program.data
         least = float(data.weight.min()) / data.total
         if self.nu < least:

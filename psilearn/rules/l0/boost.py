@@ -284,4 +284,5 @@ class Workspace:
             self.master.positive.size,
             tuple(self.clock.history),
             self.evidence,
+            rho=self.rho,
         )

@@ -45,7 +45,7 @@ class RelaxationCertificate:
 
 @dataclass(frozen=True)
 class L0BoostResult:
-    """Voting classifiers with lambda and mu, slacks xi of the merged observations, and the certificate.
+    """Voting classifiers with lambda and mu for margin rho, slacks xi of the observations, and the certificate.
 
     ``evidence`` holds the multipliers (w, v, alpha) of its lower bound and the pairs that v is about. A list of limited
     length (:mod:`.limited`) may have whole ``points``, and its bound is that with costs raised by ``theta``.
@@ -64,6 +64,7 @@ class L0BoostResult:
     evidence: tuple[NDArray, NDArray, float, NDArray, NDArray] | None = None
     points: NDArray[np.float64] | None = None
     theta: float = 0.0
+    rho: float = math.nan
 
     @property
     def votes(self) -> NDArray[np.float64]:
