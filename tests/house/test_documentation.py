@@ -126,9 +126,19 @@ def test_every_block_says_what_it_is(page):
     """A block without a language, or in one that no test reads, would never run."""
     fences = re.findall(r"^(`{3,}.*|:{3,}.*)$", page.read_text(), re.M)
     assert {fence.split()[0] for fence in fences[::2]} <= {
-        "```python", "```bash", "```text", "```{toctree}", "```{include}", "```{literalinclude}",
+        "```python", "```py", "```bash", "```text", "```{toctree}", "```{include}", "```{literalinclude}",
     }, page  # fmt: skip
     assert set(fences[1::2]) <= {"```"}
+
+
+def test_code_that_is_quoted_stands_in_the_tree():
+    """Blocks called ``py`` show parts of files, line by line as they are there."""
+    files = [{line.strip() for line in path.read_text().splitlines()} for path in (ROOT / "psilearn").rglob("*.py")]
+    quoted = [code for page in PAGES for code in re.findall(r"^ *```py\n(.*?)^ *```$", page.read_text(), re.M | re.S)]
+    assert quoted
+    for code in quoted:
+        wanted = {line.strip() for line in code.splitlines()} - {""}
+        assert any(wanted <= lines for lines in files), code
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
