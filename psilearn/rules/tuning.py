@@ -41,7 +41,8 @@ class Settings:
     scales : tuple of float
         Factors of the margins (in units of the one asked for) in the logistic loss; the best one counts.
     worse, patience : float, int
-        After so many prices in turn with a loss larger by more than this share, larger ones are given up.
+        After so many prices in turn with a loss larger by more than this share, larger ones are given up. Models of
+        one cut point do not count: their votes are all alike, and their loss is large for that alone.
     chance : float
         A longer order must save so many times the square root of the mistakes of the shorter ones.
     share : float
@@ -57,7 +58,7 @@ class Settings:
     gap: float = 0.05
     n_columns: int = 20
     scales: tuple[float, ...] = (0.5, 1.0, 2.0, 4.0)
-    worse: float = 0.05
+    worse: float = 0.1
     patience: int = 3
     chance: float = 0.5
     share: float = 0.7
@@ -219,6 +220,8 @@ def _prices(parts: Parts, order: int, settings: Settings, clock: Clock) -> Itera
             return
         trial = _trial(parts, steps, order, strength, settings)
         yield trial
+        if np.median([len(step.columns) if step else 0 for step in steps]) <= 2:
+            continue
         least = min(least, trial.loss)
         since = since + 1 if trial.loss > (1.0 + settings.worse) * least else 0
         if since >= settings.patience:
