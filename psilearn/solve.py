@@ -14,9 +14,11 @@ from types import ModuleType
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .core.losses import JUMP_TOLERANCE
 from .core.problem import Problem
+from .core.relaxation import relaxation, rough_bound
 from .core.result import ROUNDING, Certificate, Claim, Result, Status, agreed_bound
 from .core.solving import Clock, Options, SolverSettings, reporting_as
 from .core.spaces import LinearSpace
@@ -44,6 +46,8 @@ CONES_DIMENSION, VERTICES_DIMENSION = 6, 4
 GRACE, SORTING = 0.1, 400
 #: Part of the time limit, and seconds, that may be spent beyond it on descending from the best point found.
 POLISHING_SHARE, POLISHING_SECONDS = 0.05, 0.5
+#: Samples up to which a fit without a proof gets the bound of its convex relaxation: it costs about a tenth of the fit.
+RELAXED_SAMPLES = 10_000
 #: How far, relative to the objective, rounding may lift a proved bound above an attained objective: the tolerance with
 #: which margins count as on the jump of a loss.
 BOUND_ROUNDING = JUMP_TOLERANCE
@@ -163,10 +167,44 @@ def solve(
     True
     """
     options = options or Options()
+    if problem.is_convex:
+        return solve_convex(problem, options, start) if solver == "auto" else _solve_by(problem, solver, options, start)
     if solver == "auto":
-        return (solve_convex if problem.is_convex else solve_nonconvex)(problem, options, start)
+        return bounded(problem, solve_nonconvex(problem, options, start))
+    return bounded(problem, _solve_by(problem, solver, options, start))
+
+
+def _solve_by(problem: Problem, solver: str, options: Options, start: Result | None) -> Result:
+    """Solve with the named solver; no bound is added."""
     with reporting_as(solver):
         return _consistent(problem, _solve(problem, solver, options, start))
+
+
+def bounded(problem: Problem, result: Result) -> Result:
+    """Give a fit that knows no lower bound the one of its convex relaxation, solved roughly; else 0.
+
+    0 is a bound because penalty and loss are not negative, unless the kernel matrix is not positive semidefinite.
+    """
+    is_known = result.lower_bound > -math.inf or result.certificate.claim is Claim.RESTRICTED
+    if is_known or problem.tilt is not None or not getattr(problem.space, "is_psd", True):
+        return result
+    bound, R = problem.offset, None
+    is_tried = problem.n <= RELAXED_SAMPLES and result.status is not Status.INTERRUPTED
+    found = relaxation(problem, result.objective) if is_tried else None
+    if found is not None:
+        relaxed, rows, value = found
+        R = np.zeros((problem.n, problem.n_functions))
+        proved, R[rows] = rough_bound(relaxed, _net_multipliers(problem, result, rows))
+        bound = max(bound, min(proved, value))
+    return _consistent(problem, result.with_bound(bound, "psilearn", None, R))
+
+
+def _net_multipliers(problem: Problem, result: Result, rows: NDArray[np.intp]) -> NDArray[np.float64] | None:
+    """Return multipliers of the scores of some samples, less the tilt of the majorant that they belong to."""
+    R, tilt = result.multipliers, result.extra.get("tilt")
+    if R is None or not problem.accepts(R):
+        return None
+    return (R if tilt is None else R - tilt)[rows]
 
 
 def _solve(problem: Problem, solver: str, options: Options, start: Result | None) -> Result:
@@ -270,7 +308,8 @@ def _better(problem: Problem, a: Result, b: Result) -> Result:
     """Return the result of the smaller objective; global bounds hold for both, so the larger one is kept."""
     best, other = (b, a) if b.objective < a.objective else (a, b)
     if other.lower_bound > best.lower_bound:
-        best = best.with_bound(other.lower_bound, other.certificate.engine, other.certificate.proof)
+        known = other.certificate
+        best = best.with_bound(known.bound, known.engine, known.proof, known.relaxed)
     return _consistent(problem, best)
 
 
@@ -350,9 +389,10 @@ def choose_exact(problem: Problem) -> str:
     """Return the name of the exact solver for a truncated problem: by measurement the fastest to a proof.
 
     Up to their limit cones are the safe choice: patterns are faster only where few samples are worth disbelieving.
-    Vertices beat patterns in the fewest dimensions only (docs/outer.md has the figures).
+    Vertices beat patterns in the fewest dimensions only (docs/outer.md has the figures). The search for two classes
+    does not take elastic nets; the others do.
     """
-    if problem.n_classes == 2:
+    if problem.n_classes == 2 and ("elastic net" not in problem.penalty.parts or problem.is_kernel):
         return "mip"
     dimension = (problem.n_classes - 1) * (problem.space.dim + 1)
     for name, most in (("cones", CONES_DIMENSION), ("outer", VERTICES_DIMENSION)):
@@ -364,7 +404,7 @@ def choose_exact(problem: Problem) -> str:
 def descend(problem: Problem, options: Options, start: Result | None = None) -> Result:
     """Return the d.c. algorithm's end point; for a loss that jumps, that of its continuous surrogate, re-evaluated."""
     surrogate = _surrogate(problem)
-    result = solve(surrogate, "dca", options, start)
+    result = _solve_by(surrogate, "dca", options, start)
     if surrogate.loss is problem.loss:
         return result
     objective = problem.value(result.coef, result.intercept)
@@ -412,7 +452,7 @@ def solve_nonconvex(problem: Problem, options: Options, start: Result | None = N
     nodes = options.max_iter
     if is_unlimited and nodes is None:
         nodes = max(10, int(EXACT_WORK / _node_work(problem)))
-    exact = solve(problem, exact_solver, replace(options, time_limit=clock.left, max_iter=nodes), found)
+    exact = _solve_by(problem, exact_solver, replace(options, time_limit=clock.left, max_iter=nodes), found)
     if exact.status is Status.OPTIMAL or not problem.loss.is_continuous:
         return exact
     if exact.objective < found.objective:  # an unproved improvement is brought to a critical point, too
