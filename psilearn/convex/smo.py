@@ -32,14 +32,42 @@ from . import smo_jit as kernels
 
 Array = NDArray[np.float64]
 
-_FEWEST = 64  # samples per round at least
-_MOVES_PER_SAMPLE = 20  # inner moves before the scores of all samples are brought up to date
-_INNER_ACCURACY = 0.2  # of the violation at the start of a round
-_ROUNDS_ALONE = 8  # before Newton steps begin: they help the tail of a solve
-_NEWTON_STEPS = 5  # after a round at most
-_NEWTON_PRICE = 50.0  # a factorisation of size m costs about as much as moves over m^3 / 50 entries
-_MOST_MOVES = 2_000_000  # by default, or 100 per sample if that is more
-_PATIENCE = 100  # rounds in which the gap has not shrunk by a hundredth
+
+@dataclass(frozen=True)
+class Constants:
+    """Rounds of the decomposition, and when Newton steps help.
+
+    Attributes
+    ----------
+    fewest : int
+        Samples of a round at least.
+    moves_per_sample : int
+        Inner moves per sample of a round before the scores of all samples are brought up to date.
+    inner_accuracy : float
+        A round ends at this share of the violation it began with.
+    rounds_alone : int
+        Rounds before Newton steps begin: they help the tail of a solve.
+    newton_steps : int
+        Newton steps after a round at most.
+    newton_price : float
+        A factorisation of size m costs about as much as moves over m^3 / 50 entries.
+    most_moves : int
+        Moves at most by default, or 100 per sample if that is more.
+    patience : int
+        Rounds in which the gap has not shrunk by a hundredth, at most.
+    """
+
+    fewest: int = 64
+    moves_per_sample: int = 20
+    inner_accuracy: float = 0.2
+    rounds_alone: int = 8
+    newton_steps: int = 5
+    newton_price: float = 50.0
+    most_moves: int = 2_000_000
+    patience: int = 100
+
+
+_C = Constants()
 
 
 #: A kernel that is not positive semidefinite is taken, too, but nothing is claimed then.
@@ -185,7 +213,7 @@ class _Dual:
         self.up, self.down = np.empty_like(self.R), np.empty_like(self.R)
         kernels.price_all(self.y, self.R, self.prices, self.t, self.up, self.down)
 
-    def look(self) -> tuple[float, float, float]:
+    def evaluate(self) -> tuple[float, float, float]:
         """Set slopes and intercepts; return the worst violation (mean weight of a cycle), objective and bound."""
         self.price()
         W, samples = np.empty((self.k, self.k)), np.empty((self.k, self.k), dtype=np.int64)
@@ -212,7 +240,7 @@ class _Dual:
         shifted = self.G + self.b[:, None]
         merit = (self.up - shifted).max(axis=0) - (self.down - shifted).min(axis=0)
         wanted = int(np.count_nonzero(merit > -violation))
-        count = min(max(wanted, _FEWEST), size, merit.size)
+        count = min(max(wanted, _C.fewest), size, merit.size)
         return np.sort(np.argpartition(merit, merit.size - count)[merit.size - count :])
 
     def round(self, chosen: NDArray[np.intp], goal: float, max_moves: int) -> int:
@@ -315,10 +343,10 @@ def _intercepts(W: Array) -> tuple[float, Array]:
 def _run(dual: _Dual, options: Options, clock: Clock) -> Status | None:
     """Rounds until the gap is closed; None, or the status that says why not."""
     size = options.of(Settings).working_set
-    most = max(_MOST_MOVES, 100 * dual.problem.n) if options.max_iter is None else options.max_iter
+    most = max(_C.most_moves, 100 * dual.problem.n) if options.max_iter is None else options.max_iter
     smallest, idle, fresh = math.inf, 0, False
     while True:
-        violation, objective, bound = dual.look()
+        violation, objective, bound = dual.evaluate()
         clock.note(objective, bound)
         gap, idle = dual.best[0] - bound, idle + 1
         if gap < 0.99 * smallest:
@@ -330,7 +358,7 @@ def _run(dual: _Dual, options: Options, clock: Clock) -> Status | None:
             return Status.TIME_LIMIT
         if dual.moves >= most:
             return Status.ITERATION_LIMIT
-        if idle > _PATIENCE:
+        if idle > _C.patience:
             return Status.STALLED
         moves = 0 if done or violation <= 0.0 else _advance(dual, violation, size, most, clock)
         if moves == 0 and fresh:
@@ -343,10 +371,10 @@ def _run(dual: _Dual, options: Options, clock: Clock) -> Status | None:
 def _advance(dual: _Dual, violation: float, size: int, most: int, clock: Clock) -> int:
     """One round, and Newton steps where they are cheaper than more rounds; return the number of moves."""
     chosen = dual.working_set(violation, size)
-    moves = dual.round(chosen, _INNER_ACCURACY * violation, _affordable(dual, chosen, most, clock))
+    moves = dual.round(chosen, _C.inner_accuracy * violation, _affordable(dual, chosen, most, clock))
     dual.work += moves * chosen.size * dual.k
-    for _ in range(_NEWTON_STEPS if dual.is_convex and dual.rounds >= _ROUNDS_ALONE else 0):
-        price = dual.newton_size() ** 3 / _NEWTON_PRICE
+    for _ in range(_C.newton_steps if dual.is_convex and dual.rounds >= _C.rounds_alone else 0):
+        price = dual.newton_size() ** 3 / _C.newton_price
         if price > dual.work or not dual.newton():
             break
         dual.work = max(dual.work - price, 0.0)
@@ -355,7 +383,7 @@ def _advance(dual: _Dual, violation: float, size: int, most: int, clock: Clock) 
 
 def _affordable(dual: _Dual, chosen: NDArray[np.intp], most: int, clock: Clock) -> int:
     """Moves of the next round: enough to be worth an update of all scores, few enough for the limits."""
-    moves = min(float(_MOVES_PER_SAMPLE * chosen.size), most - dual.moves)
+    moves = min(float(_C.moves_per_sample * chosen.size), most - dual.moves)
     if math.isfinite(clock.limit):
         pace = clock.seconds / dual.moves if dual.moves else 1e-3
         moves = min(moves, 0.5 * max(clock.left, 0.0) / pace)

@@ -33,6 +33,12 @@ class Status(enum.StrEnum):
     STALLED = "stalled"  # numerical precision is exhausted above the asked tolerance
 
 
+def go_on_after(status: Status | None) -> None:
+    """Raise KeyboardInterrupt if Ctrl-C ended one of several solves: what is kept of it is not what was asked for."""
+    if status is Status.INTERRUPTED:
+        raise KeyboardInterrupt
+
+
 class Claim(enum.StrEnum):
     """What a certificate claims."""
 
@@ -327,15 +333,12 @@ class Result:
         """Relative gap between objective and lower bound."""
         return self.certificate.gap
 
-    def with_bound(
-        self, bound: float, engine: str, proof: Proof | None = None, relaxed: NDArray[np.float64] | None = None
-    ) -> Result:
-        """Return the result with another bound on the global optimum, which ``engine`` attests.
+    def with_bound_of(self, other: Certificate) -> Result:
+        """Return the result with the bound on the global optimum that another certificate states, and its evidence."""
+        kept = {name: getattr(other, name) for name in ("bound", "engine", "proof", "record", "relaxed")}
+        is_proved = other.relaxed is not None
+        return replace(self, certificate=replace(self.certificate, rechecked=is_proved, **kept))
 
-        It is proved by ``proof``, by multipliers of the convex ``relaxed`` problem, or by nothing that is known here.
-        """
-        is_proved = relaxed is not None or bound == 0.0
-        certificate = replace(
-            self.certificate, bound=bound, rechecked=is_proved, engine=engine, proof=proof, relaxed=relaxed
-        )
-        return replace(self, certificate=certificate)
+    def with_relaxation(self, bound: float, R: NDArray[np.float64] | None) -> Result:
+        """Return the result with a bound that multipliers of its convex relaxation prove; 0 needs none."""
+        return replace(self, certificate=replace(self.certificate, bound=bound, rechecked=True, relaxed=R))

@@ -48,6 +48,10 @@ class Options:
         answer without objective (nan) and bound (-inf), at the accuracy that it believes to have reached.
     verbose : int
         0 is silent; who shows what the solvers log is the caller's affair.
+    n_jobs : int
+        Threads of a search that can use several.
+    cluster : str or None
+        Address of a dask scheduler whose workers search instead of threads.
     settings : tuple of SolverSettings
         Options of one solver only: records of the class ``Settings`` in that solver's module.
     """
@@ -59,6 +63,8 @@ class Options:
     random_state: int = 0
     certify: bool = True
     verbose: int = 0
+    n_jobs: int = 1
+    cluster: str | None = None
     settings: tuple[SolverSettings, ...] = ()
 
     def __post_init__(self) -> None:

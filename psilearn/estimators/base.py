@@ -17,7 +17,7 @@ from ..core.problem import Problem
 from ..core.result import Result, Status
 from ..core.solving import LOGGER, Clock, Options
 from ..core.spaces import LinearSpace
-from ..solve import solve
+from ..solvers import solve
 from .certified import Certified
 from .chunked import fit_blocks, fits_in_blocks, is_chunked, lazily
 from .encode import Sample
@@ -99,15 +99,13 @@ class MarginEstimator(ClassifierMixin, Certified):
             The fitted classifier itself.
         """
         clock = Clock(self._fit_share * self._limit)
-        if fits_in_blocks(self, X):
-            with shown(self.verbose):
-                fit_blocks(self, X, y, sample_weight, self._options(clock.left))
-            self._warn_unless_done()
-            return self
         with shown(self.verbose):
-            problem, sample = self._prepare(X, y, sample_weight, clock)
-            warm_up(problem, self.solver, clock)
-            self._keep(self._solve(problem, self._options(clock.left)), problem, sample)
+            if fits_in_blocks(self, X):
+                fit_blocks(self, X, y, sample_weight, self._options(clock.left))
+            else:
+                problem, sample = self._prepare(X, y, sample_weight, clock)
+                warm_up(problem, self.solver, clock)
+                self._keep(self._solve(problem, self._options(clock.left)), problem, sample)
             LOGGER.info(
                 "%s: %s after %.2f s, objective %.6g, bound %.6g, gap %.3g", type(self).__name__,
                 self.status_.value, clock.seconds, self.objective_, self.lower_bound_, self.gap_,

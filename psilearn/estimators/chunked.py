@@ -6,7 +6,9 @@ Nothing of the size of the sample is kept but what the user asks for: support an
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,16 +16,18 @@ from joblib import effective_n_jobs
 from numpy.typing import NDArray
 
 from ..core.chunks.blocks import Block, RowBlocks
+from ..core.chunks.checkpoint import Remembered, name_of_data
+from ..core.chunks.description import Description, describe, join
 from ..core.chunks.opening import is_chunked, is_dask, n_features_of, open_workers
 from ..core.chunks.problem import ChunkedProblem, ChunkedSpace
-from ..core.chunks.sums import Description, Form, describe, join
+from ..core.chunks.sums import Form
 from ..core.penalties import Penalty
 from ..core.problem import Problem
 from ..core.result import Certificate, Claim, Result
 from ..core.solving import Options
 from ..core.spaces import LinearSpace, LowRank
 from ..core.spaces.gram import Kernel, scale_of
-from ..solve import solve, solve_convex
+from ..solvers import solve, solve_convex, solve_path
 from .parameters import MarginParameters
 
 #: Rows that are drawn to start from, and for landmarks; at least this many per coefficient.
@@ -33,7 +37,7 @@ LANDMARKS = 500
 #: Relative gap of the fit on the sampled rows.
 SAMPLE_TOL = 1e-3
 
-__all__ = ["chunked_problem", "fit_blocks", "fits_in_blocks", "is_chunked", "lazily", "needs_memory"]
+__all__ = ["chunked_problem", "fit_blocks", "fits_in_blocks", "is_chunked", "lazily", "needs_memory", "starts_of"]
 
 
 def fits_in_blocks(estimator: MarginParameters, X: Any) -> bool:
@@ -55,8 +59,7 @@ def chunked_problem(
     reason = _refusal(estimator)
     if reason is not None:
         raise ValueError(reason)
-    n_jobs = effective_n_jobs(getattr(estimator, "n_jobs", None))
-    workers = open_workers(X, y, sample_weight, n_jobs)
+    workers = open_workers(X, y, sample_weight, effective_n_jobs(estimator.n_jobs))
     estimator.n_features_in_ = p = n_features_of(X)
     if hasattr(X, "columns"):
         estimator.feature_names_in_ = np.asarray([str(name) for name in X.columns], dtype=object)
@@ -83,6 +86,9 @@ def chunked_problem(
 def fit_blocks(estimator: MarginParameters, X: Any, y: Any, sample_weight: Any, options: Options) -> None:
     """Fit an estimator on data in blocks and set its fitted attributes."""
     problem, seen = chunked_problem(estimator, X, y, sample_weight)
+    if estimator.checkpoint is not None:
+        data = name_of_data(seen, problem.workers.n_blocks)
+        problem = replace(problem, workers=Remembered(problem.workers, Path(estimator.checkpoint), data))
     start = _start(problem, seen, options)
     convex = replace(problem, loss=problem.loss.convex_part, penalty=problem.penalty.convex_part)
     if problem.is_convex:
@@ -195,19 +201,26 @@ def _sampled(seen: Description) -> tuple[NDArray[np.float64], NDArray[Any], NDAr
 
 def _start(problem: ChunkedProblem, seen: Description, options: Options) -> Result | None:
     """Return the solution of the convex problem on the sampled rows; None if they lack a class."""
-    X, y, weights = _sampled(seen) if seen.rows and any(part.X.shape[0] for part in seen.rows) else (None, None, None)
-    if X is None or y is None or weights is None:
-        return None
-    form = problem.form
+    return starts_of([problem], seen, options)[0]
+
+
+def starts_of(problems: Sequence[ChunkedProblem], seen: Description, options: Options) -> list[Result | None]:
+    """Return the solutions of convex problems, of rising C, on the sampled rows; None if they lack a class."""
+    nothing: list[Result | None] = [None] * len(problems)
+    if not any(part.X.shape[0] for part in seen.rows):
+        return nothing
+    X, y, weights = _sampled(seen)
+    form = problems[0].form
     codes = np.searchsorted(form.classes, y).astype(np.intp)
     if np.unique(codes).size < form.classes.size:
-        return None
+        return nothing
     weights = weights * form.factors[codes]
-    C = problem.C * problem.total_weight / float(weights.sum())
-    penalty, loss = problem.penalty.convex_part, problem.loss.convex_part
-    few = Problem(LinearSpace(form.features(X)), codes, form.classes.size, loss, penalty, C, weights)
-    found = solve_convex(few, replace(options, tol=max(options.tol, SAMPLE_TOL)))
-    return replace(found, multipliers=None, extra={}, certificate=Certificate(Claim.NONE, found.objective))
+    share = problems[0].total_weight / float(weights.sum())
+    penalty, loss = problems[0].penalty.convex_part, problems[0].loss.convex_part
+    few = Problem(LinearSpace(form.features(X)), codes, form.classes.size, loss, penalty, 1.0, weights)
+    options = replace(options, tol=max(options.tol, SAMPLE_TOL))
+    found = solve_path([replace(few, C=problem.C * share) for problem in problems], "auto", options)
+    return [replace(f, multipliers=None, extra={}, certificate=Certificate(Claim.NONE, f.objective)) for f in found]
 
 
 def _keep(estimator: MarginParameters, result: Result, problem: ChunkedProblem) -> None:

@@ -6,9 +6,11 @@ import math
 import warnings
 from dataclasses import dataclass, replace
 from numbers import Integral, Real
+from os import PathLike
 from typing import Any, ClassVar
 
 import numpy as np
+from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
@@ -18,12 +20,12 @@ from sklearn.utils.validation import validate_data
 from ..core.losses import Loss
 from ..core.penalties import Penalty
 from ..core.problem import Problem
-from ..core.result import Certificate, Status, Step
+from ..core.result import Certificate, Status, Step, go_on_after
 from ..core.solving import Clock, Options, SolverSettings
 from ..core.spaces import LinearSpace, LowRank, Space
 from ..core.spaces.gram import Kernel, scale_of
 from ..core.spaces.low_rank import automatic_rank
-from ..solve import SOLVERS, solve, takes
+from ..solvers import SOLVERS, solve, takes
 from .encode import Sample, classes_of, encode
 from .warmup import warm_up
 
@@ -103,6 +105,15 @@ class MarginParameters(Fitted, BaseEstimator):
         Factors on the sample weights by class.
     random_state : int, RandomState or None, default=None
         Seed of restarts; None is 0, so that fits are repeatable.
+    n_jobs : int, default=None
+        Threads of an exact search of two classes that is not counted in nodes (solver="mip", or a ``time_limit``), and
+        of passes over data in blocks; None is 1, -1 all cores. Optimum and bound do not depend on it, the number of
+        nodes does.
+    cluster : str, default=None
+        Address of a dask scheduler ("tcp://host:8786") whose workers do the exact search in place of threads.
+    checkpoint : path, default=None
+        File in which a fit on data in blocks keeps what its passes found. A fit that was broken off, made again with
+        the same data, blocks and parameters, reads it and goes on to the same result.
     verbose : int, default=0
         0 is silent; 1 shows objective and bound about twice a second while the fit runs; 2 shows every line, also of
         the solvers inside the solver. All of it goes to the logger "psilearn", whatever ``verbose`` is.
@@ -125,6 +136,9 @@ class MarginParameters(Fitted, BaseEstimator):
         "max_iter": [Interval(Integral, 1, None, closed="left"), None],
         "class_weight": [StrOptions({"balanced"}), dict, None],
         "random_state": ["random_state"],
+        "n_jobs": [Integral, None],
+        "cluster": [str, None],
+        "checkpoint": [str, PathLike, None],
         "verbose": ["verbose"],
     }
 
@@ -144,6 +158,9 @@ class MarginParameters(Fitted, BaseEstimator):
     max_iter: int | None = None
     class_weight: Any = None
     random_state: Any = None
+    n_jobs: int | None = None
+    cluster: str | None = None
+    checkpoint: str | PathLike[str] | None = None
     verbose: int = 0
 
     def _loss(self, n_classes: int) -> Loss:
@@ -181,7 +198,8 @@ class MarginParameters(Fitted, BaseEstimator):
         limit = self._limit if seconds is None else seconds
         return Options(
             tol=self.tol, gap_tol=self.gap_tol, time_limit=limit, max_iter=self.max_iter,
-            random_state=self._seed, verbose=int(self.verbose), settings=self._settings(),
+            random_state=self._seed, verbose=int(self.verbose), n_jobs=effective_n_jobs(self.n_jobs),
+            cluster=self.cluster, settings=self._settings(),
         )  # fmt: skip
 
     # -- the problem ---------------------------------------------------------------------------------------------------
@@ -256,4 +274,6 @@ class MarginParameters(Fitted, BaseEstimator):
         """Return the coefficients of the l2 fit, which may take a part of the time that is left."""
         solver = self.solver if self.solver != "auto" and takes(self.solver, problem) else "auto"
         warm_up(problem, solver, clock)
-        return solve(problem, solver, self._options(PILOT_SHARE * clock.left), None).coef
+        pilot = solve(problem, solver, self._options(PILOT_SHARE * clock.left), None)
+        go_on_after(pilot.status)
+        return pilot.coef

@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
-from ..core.problem import Problem
-from ..core.result import Result
-from ..solve import solve, solve_path
+from ..core.chunks.description import Description
+from ..core.result import Result, go_on_after
+from ..solvers import solve, solve_path
 from .base import MarginEstimator
-from .chunked import chunked_problem, fits_in_blocks
+from .chunked import chunked_problem, fits_in_blocks, starts_of
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,8 @@ def regularization_path(
     """Fit ``estimator`` at every C, warm-started from its neighbours.
 
     A convex fit starts from the next smaller C. A fit of a truncated loss or a folded penalty is made on its own and
-    again from a neighbour wherever that one's solution is better, so it is never worse than a fit made alone.
+    again from a neighbour wherever that one's solution is better, so it is never worse than a fit made alone. Data in
+    blocks are read for all values of C at a time.
 
     Parameters
     ----------
@@ -85,13 +86,14 @@ def regularization_path(
     order = np.argsort(values, kind="stable")
     worker = clone(estimator)
     worker._validate_params()
-    problems: list[Problem] = []
+    problems: list[Any] = []
     for at in order:
         worker.C = float(values[at])
         if not problems or worker.penalty == "adaptive-l1":
-            problem = _stated(worker, X, y, sample_weight)
+            problem, seen = _stated(worker, X, y, sample_weight)
         problems.append(replace(problem, C=worker.C))
-    results = dict(zip(order, solve_path(problems, worker.solver, worker._options())))
+    starts = starts_of(problems, seen, worker._options()) if isinstance(seen, Description) else None
+    results = dict(zip(order, solve_path(problems, worker.solver, worker._options(), starts)))
     return _path(values, [results[i] for i in range(values.size)], worker.classes_)
 
 
@@ -123,7 +125,7 @@ def truncation_path(estimator: MarginEstimator, X: Any, y: Any, ss: ArrayLike, *
     worker = clone(estimator)
     worker._validate_params()
     results: dict[int, Result] = {}
-    problem = _stated(worker, X, y, sample_weight)
+    problem, _ = _stated(worker, X, y, sample_weight)
     warm = None
     for at in np.argsort(values, kind="stable"):
         if np.isinf(values[at]):
@@ -132,14 +134,15 @@ def truncation_path(estimator: MarginEstimator, X: Any, y: Any, ss: ArrayLike, *
             worker.s = float(values[at])
             loss = worker._loss(problem.n_classes)
         warm = results[at] = solve(replace(problem, loss=loss), worker.solver, worker._options(), warm)
+        go_on_after(warm.status)
     return _path(values, [results[i] for i in range(values.size)], worker.classes_)
 
 
-def _stated(worker: MarginEstimator, X: Any, y: Any, sample_weight: Any) -> Any:
-    """Return the problem of an estimator, on arrays or on data in blocks."""
+def _stated(worker: MarginEstimator, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any]:
+    """Return the problem of an estimator, and the samples: those of arrays, or the description of data in blocks."""
     if fits_in_blocks(worker, X):
-        return chunked_problem(worker, X, y, sample_weight)[0]
-    return worker._prepare(X, y, sample_weight)[0]
+        return chunked_problem(worker, X, y, sample_weight)
+    return worker._prepare(X, y, sample_weight)
 
 
 def _check_estimator(estimator: Any) -> None:

@@ -1,4 +1,4 @@
-"""Convex machines in kernel spaces: against SVC, against a general QP solver, and against their own symmetries."""
+"""Convex problems in kernel spaces: against SVC, against a general QP solver, and against their own symmetries."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ from psilearn import (
     truncation_path,
 )
 from psilearn.core.result import Status
-from psilearn.solve import choose_exact, refusal
+from psilearn.solvers import choose_exact, refusal
 
 from oracles.samples import noisy_sample
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 STOPPED: list[int] = []
 
 #: What a table may be, for the help.
-TABLE = "CSV, TSV, Excel (.xlsx), Parquet or ARFF file; - is standard input"
+TABLE = "CSV, TSV, Excel (.xlsx), Parquet or ARFF file, or a folder of Parquet files; - is standard input"
 
 DataFile = Annotated[Path | None, typer.Argument(help=f"{TABLE}; without one, embedded data.")]
 Target = Annotated[str | None, typer.Option(help="Column of the labels.")]
@@ -30,6 +30,10 @@ Group = Annotated[
     str | None, typer.Option(help="Column that tells which rows belong together (one patient, say): never divided.")
 ]
 Identifier = Annotated[str | None, typer.Option("--id", help="Column to name rows by; it is not learnt from.")]
+Memory = Annotated[
+    str | None,
+    typer.Option(help="Memory to use, such as 2GB: a table that may need more is read in parts, never all at once."),
+]
 Seed = Annotated[int, typer.Option(min=0, help="Seed of every random choice.")]
 
 
@@ -39,11 +43,22 @@ def understood_table(
     drop: list[str] | None,
     group: str | None = None,
     identifier: str | None = None,
+    memory: str | None = None,
+    seed: int = 0,
 ) -> Understanding:
-    """Read a table, or take the embedded one, and decide what its columns are."""
-    from ..compare.demo import breast_cancer
+    """Read a table, or take the embedded one, and decide what its columns are.
 
-    return breast_cancer() if data is None else understand(read_table(data), target, drop or [], group, identifier)
+    Of a table that ``memory`` does not hold, random rows are taken.
+    """
+    from ..compare.demo import breast_cancer
+    from ..large import is_large, part_of
+
+    if data is None:
+        return breast_cancer()
+    if memory is not None and is_large(data, memory):
+        frame, _ = part_of(data, memory, seed)
+        return understand(frame, target, drop or [], group, identifier)
+    return understand(read_table(data), target, drop or [], group, identifier)
 
 
 def check_methods(given: list[str], known: list[str]) -> None:

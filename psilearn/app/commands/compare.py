@@ -14,6 +14,7 @@ from .common import (
     Drop,
     Group,
     Identifier,
+    Memory,
     Seed,
     Target,
     check_folder,
@@ -46,6 +47,7 @@ def compare(
     ] = None,
     rules: Annotated[bool, typer.Option("--rules", help="Print the rules in words.")] = False,
     method: Annotated[list[str] | None, typer.Option(help="Run this method only; may be given several times.")] = None,
+    memory: Memory = None,
 ) -> None:
     """Compare every method on a table whose labels you doubt; without a file, on breast cancer data."""
     from ..compare import METHODS, Settings
@@ -58,7 +60,7 @@ def compare(
     if reject is not None and not 0 < reject < 0.5:
         raise typer.BadParameter("the price must lie between 0 and 0.5.", param_hint="--reject")
     check_folder(out)
-    understood = understood_table(data, target, drop, group, identifier)
+    understood = understood_table(data, target, drop, group, identifier, memory, seed)
     screen = console()
     show_understanding(screen, understood)
     settings = Settings(

@@ -17,10 +17,12 @@ from .common import (
     Drop,
     Group,
     Identifier,
+    Memory,
     Seed,
     Target,
     check_folder,
     check_methods,
+    heed,
     sentences,
     stream,
     understood_table,
@@ -44,12 +46,14 @@ def fit(
     ] = "truncated",
     budget: Annotated[float, typer.Option(min=1, help="Seconds for everything.")] = 60.0,
     seed: Seed = 0,
+    memory: Memory = None,
 ) -> None:
     """Tune and fit one method on a whole table and save it in a file that cannot run code."""
     from ..compare import METHODS
     from ..compare.single import fit_table
     from ..compare.summary import proof
     from ..compare.tuning import in_words
+    from ..large import fit_large, is_large
     from ..persist import save
     from ..terminal import console, progress_bar, show_understanding
 
@@ -58,12 +62,20 @@ def fit(
     # Without a kernel in its name, a method is fitted with the kernel that does better on held-out rows.
     variants = [m for m in ours if method in (m.key, m.family)]
     check_folder(out)
-    understood = understood_table(data, target, drop, group, identifier)
     screen = console()
-    show_understanding(screen, understood)
-    with progress_bar() as progress:
-        progress(variants[0].label, 0.1)
-        model = fit_table(understood, variants, budget, seed)
+    if is_large(data, memory):
+        columns = {"target": target, "drop": drop or [], "group": group, "identifier": identifier}
+        with progress_bar() as progress:
+            found = fit_large(data, columns, variants, memory or "", budget, seed, heed(progress))
+        show_understanding(screen, found.understood)
+        screen.print(f"Fitted on {found.rows - found.left_out} rows in blocks; {found.left_out} have no known label.")
+        model = found.model
+    else:
+        understood = understood_table(data, target, drop, group, identifier)
+        show_understanding(screen, understood)
+        with progress_bar() as progress:
+            progress(variants[0].label, 0.1)
+            model = fit_table(understood, variants, budget, seed)
     with sentences():
         save(model, out)
     label = next(m.label for m in ours if m.key == model.method)

@@ -94,6 +94,9 @@ def read_chunks(path: str | Path, rows: int | None = None) -> Iterator[pd.DataFr
 
     ``attrs["notes"]`` of the first piece says what was odd about the file.
     """
+    if str(path) != STDIN and Path(path).is_dir():
+        yield from _folder_chunks(Path(path), rows)
+        return
     source = Source.of(path)
     try:
         for at, part in enumerate(_chunks(source, rows)):
@@ -109,6 +112,29 @@ def read_chunks(path: str | Path, rows: int | None = None) -> Iterator[pd.DataFr
     except (ValueError, OSError, EOFError, KeyError, zipfile.BadZipFile, zlib.error, lzma.LZMAError) as error:
         reason = shown(str(error).splitlines()[0] if str(error) else type(error).__name__, 200)
         raise TableError(f"{source.name} could not be read: {reason.rstrip('.')}.") from None
+
+
+def _folder_chunks(folder: Path, rows: int | None) -> Iterator[pd.DataFrame]:
+    """Yield the table that the Parquet files of a folder, in the order of their names, make together."""
+    files = sorted(path for path in folder.rglob("*") if path.suffix in {".parquet", ".pq"})
+    if not files:
+        raise TableError(f"'{shown(folder, 200)}' is a folder without Parquet files.")
+    parts = (part for file in files for part in _alike(read_chunks(file, rows), files[0], file))
+    if rows is None:
+        yield pd.concat(parts, ignore_index=True)
+    else:
+        yield from parts
+
+
+def _alike(parts: Iterator[pd.DataFrame], first: Path, file: Path) -> Iterator[pd.DataFrame]:
+    """Yield the parts of a file whose columns must be those of the first file."""
+    from pyarrow.parquet import read_schema
+
+    names = [name for name in read_schema(first).names if not name.startswith("__index")]
+    for part in parts:
+        if part.columns.tolist() != names:
+            raise TableError(f"'{shown(file, 200)}' has other columns than the first file of its folder.")
+        yield part
 
 
 def read_table(path: str | Path) -> pd.DataFrame:

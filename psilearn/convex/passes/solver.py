@@ -29,7 +29,7 @@ from ...core.chunks.problem import ChunkedProblem, Implied
 from ...core.chunks.sums import Smoothing, Sums
 from ...core.problem import Problem
 from ...core.result import Certificate, Claim, InconsistentBoundError, Result, Status
-from ...core.solving import Answer, Clock, Options, uncertified
+from ...core.solving import LOGGER, Answer, Clock, Options, uncertified
 from ..smoothed.hinges_jit import minimise_quadratic
 from .model_jit import minimise_pairs
 
@@ -189,7 +189,12 @@ class _Search:
             while self.passes < (options.max_iter or NUMBERS.passes):
                 gap = self.here.objective - self.dual()
                 clock.note(self.here.objective + offset, -np.inf)
-                allowed = options.tol * abs(self.here.objective + offset)
+                size = abs(self.here.objective + offset)
+                LOGGER.info(
+                    "passes: %d passes over the data, objective %.6g, at most about %.1e above the optimum",
+                    self.passes, self.here.objective + offset, gap / max(size, np.finfo(float).tiny),
+                )  # fmt: skip
+                allowed = options.tol * size
                 if gap <= NUMBERS.share * allowed and (not options.certify or self.certify(options)):
                     return None
                 if clock.is_over:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from .blocks import BLOCK_ENTRIES, RowBlocks, Sample
-from .workers import Dask, Threads, Workers
+from .workers import Dask, Threads, Workers, active_client
 
 #: Entries up to which a memory-mapped array is read like any other: 8 MB of doubles. joblib hands such ones to workers.
 SMALL_MEMMAP = 1 << 20
@@ -83,7 +83,7 @@ def _open_dask(X: Any, y: Any, sample_weight: Any) -> Workers:
     rows = np.asarray(X.to_delayed()).ravel().tolist()
     sizes = X.chunks[0] if hasattr(X, "chunks") else None
     columns = [_delayed_column(v, name, len(rows), sizes) for v, name in ((y, "y"), (sample_weight, "sample_weight"))]
-    return Dask([(x, *parts) for x, *parts in zip(rows, *columns)])
+    return Dask([(x, *parts) for x, *parts in zip(rows, *columns)], active_client())
 
 
 def _delayed_column(values: Any, name: str, n_blocks: int, sizes: Any) -> list[Any]:

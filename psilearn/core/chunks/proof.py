@@ -31,7 +31,7 @@ from ..penalties import Penalty
 from ..problem import Problem
 from ..spaces import LinearSpace
 from .blocks import Block
-from .sums import Compensated, Form, Query, own_entries, respond, tilt_of
+from .sums import Compensated, Form, Query, Scores, own_entries, respond, tilt_of
 
 Array = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -103,17 +103,13 @@ class _Grid:
     feasible: bool = field(default=True)
 
     @classmethod
-    def at(cls, problem: Problem, form: Form, query: Query, exponent: int) -> _Grid:
+    def at(cls, problem: Problem, query: Query, scores: Scores, exponent: int) -> _Grid:
         k, y = problem.n_classes, problem.y
         own = y[:, None] == np.arange(k)
-        A = np.where(
-            own,
-            0.0,
-            np.maximum(-_both_columns(respond(problem, form, query, form.scores(problem, query.at.V)).R, k), 0.0),
-        )
+        A = np.where(own, 0.0, np.maximum(-_both_columns(respond(problem, query, scores).R, k), 0.0))
         total, upper = A.sum(axis=1), problem.limit_floors
         A *= np.where(total > upper, upper / np.where(total > 0, total, 1.0), 1.0)[:, None]
-        tilt = tilt_of(problem, form, query)
+        tilt = tilt_of(problem, query, scores)
         shift = np.zeros_like(A) if tilt is None else np.where(own, 0.0, _both_columns(tilt, k))
         top = upper if tilt is None else difference_below(upper, own_entries(problem, tilt))
         low, cap = ceiling_on(shift, exponent), floor_on(top, exponent)
@@ -172,7 +168,7 @@ def count_totals(index: int, block: Block, form: Form, query: Query, exponent: i
     k = form.classes.size
     out = zero_totals(k)
     for rows in form.samples(block, query.loss, query.C):
-        out = out.plus(_Grid.at(rows, form, query, exponent).totals(k))
+        out = out.plus(_Grid.at(rows, query, Scores.of(rows, form, [query]), exponent).totals(k))
     return out
 
 
@@ -271,16 +267,18 @@ def collect(index: int, block: Block, form: Form, query: Query, value: Query, ch
 
 def _evidence(problem: Problem, form: Form, query: Query, value: Query, change: Change) -> Evidence:
     k, exponent = problem.n_classes, change.exponent
-    grid = _Grid.at(problem, form, query, exponent)
+    # The very product of the first pass: another one, with more columns, might round otherwise.
+    scores = Scores.of(problem, form, [query])
+    grid = _Grid.at(problem, query, scores, exponent)
     grid.apply(change, k)
     D = grid.steps(exponent)
     balance = [integer_sum(np.ldexp(D[:, j], -exponent)) for j in range(k)]
     step = D[:, 1:] if k == 2 else D
-    tilt = tilt_of(problem, form, query)
+    tilt = tilt_of(problem, query, scores)
     R = step if tilt is None else tilt + step
     gain, error = gain_of(problem, R, step)
     tilt_gain, tilt_error = (0.0, 0.0) if tilt is None else gain_of(problem, tilt, tilt)
-    risk, score_error = _objective(problem, form, value)
+    risk, score_error = _objective(problem, form, value, Scores.of(problem, form, [value]))
     assert isinstance(problem.space, LinearSpace)
     X = problem.space.X
     sums = Compensated.of(step.T @ X, (np.abs(step).T @ np.abs(X)) * (1.0 + gamma(problem.n + 8)))
@@ -298,15 +296,15 @@ def gain_of(problem: Problem, R: Array, D: Array) -> tuple[float, float]:
     return gain, error + steepest * 8.0 * UNIT * rounded
 
 
-def _objective(problem: Problem, form: Form, value: Query) -> tuple[float, float]:
+def _objective(problem: Problem, form: Form, value: Query, scores: Scores) -> tuple[float, float]:
     """Return the samples' part of the objective, and what rounding of their scores can do to it."""
     assert isinstance(problem.space, LinearSpace)
-    F = form.scores(problem, value.at.V)
+    F = scores.at(value.at.V)
     original = problem if value.loss is problem.loss else Problem(
         problem.space, problem.y, problem.n_classes, value.loss, problem.penalty, value.C, problem.weights
     )  # fmt: skip
     risk = float(original.costs @ original.loss.value(original.margins_of_scores(F), original.y))
-    tilt = tilt_of(original, form, value)
+    tilt = tilt_of(original, value, scores)
     if tilt is not None:
         risk += float(np.sum(tilt * F))
     size = np.abs(problem.space.X) @ (np.abs(value.at.V[:, :-1]) / form.scale).T + np.abs(value.at.V[:, -1])

@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import reduce
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -63,9 +62,7 @@ class Form:
             if part.X.shape[0] == 0:
                 continue
             assert part.y is not None
-            codes = np.minimum(np.searchsorted(self.classes, part.y), self.classes.size - 1)
-            if not np.all(self.classes[codes] == part.y):
-                raise ValueError("y holds labels that were not there when the classes were counted.")
+            codes = self.codes(part.y)
             weights = self.factors[codes]
             if part.weights is not None:
                 weights = weights * part.weights
@@ -73,7 +70,14 @@ class Form:
             X = self.features(part.X) - self.mean
             if not used.all():
                 X, codes, weights = X[used], codes[used], weights[used]
-            yield Problem(LinearSpace(X), codes.astype(np.intp), self.classes.size, loss, Penalty(), C, weights)
+            yield Problem(LinearSpace(X), codes, self.classes.size, loss, Penalty(), C, weights)
+
+    def codes(self, y: NDArray[Any]) -> NDArray[np.intp]:
+        """Return the places of labels among the classes."""
+        codes = np.minimum(np.searchsorted(self.classes, y), self.classes.size - 1)
+        if not np.all(self.classes[codes] == y):
+            raise ValueError("y holds labels that were not there when the classes were counted.")
+        return codes.astype(np.intp, copy=False)
 
     def scores(self, problem: Problem, V: Array) -> Array:
         """Scores of the samples at a point V (m, p + 1) in scaled coordinates."""
@@ -173,29 +177,83 @@ def add_all(left: list[Sums], right: list[Sums]) -> list[Sums]:
 
 
 def evaluate(index: int, block: Block, form: Form, queries: list[Query]) -> list[Sums]:
-    """Return a block's sums at every query; the rows are read once."""
+    """Return a block's sums at every query; the rows are read once, and multiplied with all points at once."""
     totals = [Sums() for _ in queries]
     for at, rows in enumerate(form.samples(block, queries[0].loss, 1.0)):
-        for q, query in enumerate(queries):
-            part = replace(rows, loss=query.loss, C=query.C)
-            sums = _values(part, form, query, (index, at)) if query.at.width == 0 else _smoothed(part, form, query)
-            totals[q] = totals[q].plus(sums)
+        scores = Scores.of(rows, form, queries)
+        answers = [
+            (_values if query.at.width == 0 else _smoothed)(
+                replace(rows, loss=query.loss, C=query.C), form, query, scores, (index, at)
+            )
+            for query in queries
+        ]
+        nets = [answer.net for answer in answers if not isinstance(answer.net, float)]
+        sums = iter(scores.net_sums(rows, form, nets))
+        totals = [
+            total.plus(part if isinstance(part.net, float) else part._replace(net=next(sums)))
+            for total, part in zip(totals, answers)
+        ]
     return totals
 
 
-def tilt_of(problem: Problem, form: Form, query: Query) -> Array | None:
+class Scores:
+    """Scores of some samples at all points that queries name: one product of matrices.
+
+    Attributes
+    ----------
+    F : ndarray (n, columns)
+        The scores.
+    first : dict
+        First column of a point, by its identity; a point has one column per function.
+    """
+
+    def __init__(self, F: Array, first: dict[int, int], m: int) -> None:
+        self.F, self.first, self.m = F, first, m
+
+    @classmethod
+    def of(cls, problem: Problem, form: Form, queries: list[Query]) -> Scores:
+        """Compute the scores at every point of some queries."""
+        points: dict[int, Array] = {}
+        for query in queries:
+            for V in (query.at.V, query.anchor, *(centre.V for centre in query.centres)):
+                if V is not None:
+                    points[id(V)] = V
+        stacked = np.vstack(list(points.values()))
+        assert isinstance(problem.space, LinearSpace)
+        F = problem.space.X @ (stacked[:, :-1] / form.scale).T + stacked[:, -1]
+        return cls(F, {key: i * form.n_functions for i, key in enumerate(points)}, form.n_functions)
+
+    def at(self, V: Array) -> Array:
+        """Return the scores (n, functions) at a point."""
+        first = self.first[id(V)]
+        return self.F[:, first : first + self.m]
+
+    def columns(self, query: Query) -> NDArray[np.intp]:
+        """Return the columns of a two-class query's centres, and at the end that of its point."""
+        return np.array([self.first[id(at.V)] for at in (*query.centres, query.at)], dtype=np.intp)
+
+    def net_sums(self, problem: Problem, form: Form, nets: list[Array]) -> list[Array]:
+        """Return sum_i net_i (z_i, 1) of several multipliers."""
+        if not nets:
+            return []
+        assert isinstance(problem.space, LinearSpace)
+        together = np.hstack(nets)
+        total = np.column_stack([(together.T @ problem.space.X) / form.scale, together.sum(axis=0)])
+        return [total[i * self.m : (i + 1) * self.m] for i in range(len(nets))]
+
+
+def tilt_of(problem: Problem, query: Query, scores: Scores) -> Array | None:
     """Return the tilt that linearising the truncated loss at the anchor makes, None if there is none."""
     if query.anchor is None or query.truncated is None:
         return None
-    original = replace(problem, loss=query.truncated)
-    return original.linearised(form.scores(problem, query.anchor))[0]
+    return replace(problem, loss=query.truncated).linearised(scores.at(query.anchor))[0]
 
 
-def _values(problem: Problem, form: Form, query: Query, place: tuple[int, int]) -> Sums:
-    F = form.scores(problem, query.at.V)
+def _values(problem: Problem, form: Form, query: Query, scores: Scores, place: tuple[int, int]) -> Sums:
+    F = scores.at(query.at.V)
     u = problem.margins_of_scores(F)
     risk = float(problem.costs @ problem.loss.value(u, problem.y))
-    tilt = tilt_of(problem, form, query)
+    tilt = tilt_of(problem, query, scores)
     if tilt is not None:
         risk += float(np.sum(tilt * F))
     if problem.loss.is_convex:
@@ -206,26 +264,21 @@ def _values(problem: Problem, form: Form, query: Query, place: tuple[int, int]) 
     return Sums(risk=risk, excess=excess, digest=int.from_bytes(digest))
 
 
-def _smoothed(problem: Problem, form: Form, query: Query) -> Sums:
-    F = form.scores(problem, query.at.V)
-    response = respond(problem, form, query, F)
-    R, smooth = response.R, response.smooth
-    tilt = tilt_of(problem, form, query)
-    net = R if tilt is None else R - tilt
-    alpha = own_entries(problem, R)
-    risk = float(problem.costs @ problem.loss.convex_value(problem.margins_of_scores(F), problem.y))
-    gain = float(np.sum(problem.loss.dual_gain(alpha, problem.costs, problem.y)))
-    tilt_gain = 0.0
+def _smoothed(problem: Problem, form: Form, query: Query, scores: Scores, place: tuple[int, int]) -> Sums:
+    """Return the sums at a smoothed point, ``net`` still being the multipliers of the samples."""
+    F = scores.at(query.at.V)
+    found = respond(problem, query, scores)
+    risk, smooth, tilt_gain, net = found.risk, found.smooth, 0.0, found.R
+    tilt = tilt_of(problem, query, scores)
     if tilt is not None:
         linear = float(np.sum(tilt * F))
-        risk, smooth = risk + linear, smooth + linear
+        risk, smooth, net = risk + linear, smooth + linear, found.R - tilt
         tilt_gain = float(np.sum(problem.loss.dual_gain(own_entries(problem, tilt), problem.costs, problem.y)))
     assert isinstance(problem.space, LinearSpace)
-    Z = problem.space.X / form.scale
-    near = int(np.count_nonzero(response.free.any(axis=1)))
-    total = np.column_stack([net.T @ Z, net.sum(axis=0)])
-    peak = float(np.abs(alpha).max(initial=0.0))
-    return Sums(risk, smooth, gain, tilt_gain, total, _hessian(Z, response.free, response.delta), near, peak=peak)
+    moving = np.flatnonzero(found.free.any(axis=1))
+    hessian = _hessian(problem.space.X[moving] / form.scale, found.free[moving], found.delta[moving])
+    peak = float(np.abs(own_entries(problem, found.R)).max(initial=0.0))
+    return Sums(risk, smooth, found.gain, tilt_gain, net, hessian, moving.size, peak=peak)
 
 
 def own_entries(problem: Problem, R: Array) -> Array:
@@ -234,51 +287,52 @@ def own_entries(problem: Problem, R: Array) -> Array:
 
 
 class Response(NamedTuple):
-    """Multipliers R (n, m), where they can move, the curvature 1/delta of the bend, and the smoothed risk."""
+    """Multipliers R (n, m), where they can move, the curvature 1/delta of the bend, and sums over the samples.
+
+    ``gain`` is that of R, ``risk`` the loss C sum_i weight_i g(u_i), ``smooth`` the same with smoothed hinges.
+    """
 
     R: Array
     free: NDArray[np.bool_]
     delta: Array
+    gain: float
+    risk: float
     smooth: float
 
 
-def respond(problem: Problem, form: Form, query: Query, F: Array) -> Response:
+def respond(problem: Problem, query: Query, scores: Scores) -> Response:
     """Return R = argmax gain(R) - <R, F> - delta/2 ||R - R0||^2, the centre R0 being such a response itself."""
-    R0 = np.zeros_like(F)
-    for centre in query.centres:
-        R0 = _response(problem, form.scores(problem, centre.V), centre, R0)[0]
-    R, free, delta = _response(problem, F, query.at, R0)
-    gain = problem.loss.dual_gain(own_entries(problem, R), problem.costs, problem.y)
-    bend = 0.5 * float(delta @ np.sum((R - R0) ** 2, axis=1))
-    return Response(R, free, delta, float(np.sum(gain)) - float(np.sum(R * F)) - bend)
+    from ..response_jit import BEND, GAIN, LINEAR, RISK, respond_k_class, respond_two_class  # numba costs import time
 
-
-def _response(problem: Problem, F: Array, at: Smoothing, R0: Array) -> tuple[Array, NDArray[np.bool_], Array]:
-    delta = at.width / np.minimum(problem.dual_limits, at.reach)
     breakpoints = np.array([t for _, t in problem.loss.hinges])
-    if problem.n_classes > 2:
-        from ..response_jit import respond_k_class  # numba costs import time
-
+    chain = (*query.centres, query.at)
+    if problem.n_classes == 2:
+        R, free, delta = np.empty(problem.n), np.empty(problem.n, dtype=np.bool_), np.empty(problem.n)
+        totals = np.zeros(4)
+        widths, reaches = np.array([at.width for at in chain]), np.array([at.reach for at in chain])
+        respond_two_class(
+            scores.F, scores.columns(query), widths, reaches, problem.signs, np.ascontiguousarray(problem.prices),
+            breakpoints, R, free, delta, totals,
+        )  # fmt: skip
+        gain, risk = float(totals[GAIN]), float(totals[RISK])
+        return Response(R[:, None], free[:, None], delta, gain, risk, gain - float(totals[LINEAR] + totals[BEND]))
+    R0 = R = np.zeros((problem.n, problem.n_classes))
+    for at in chain:
+        F, R0 = np.ascontiguousarray(scores.at(at.V)), R
         R, free = np.empty_like(F), np.empty(F.shape, dtype=np.bool_)
+        delta = at.width / np.minimum(problem.dual_limits, at.reach)
         respond_k_class(F, R0, problem.y, problem.prices, delta, breakpoints, R, free)
-        return R, free, delta
-    wish = (R0[:, 0] - F[:, 0] / delta) * problem.signs
-    alpha, filled, moves = np.zeros(problem.n), np.zeros(problem.n), np.zeros(problem.n, dtype=np.bool_)
-    for room, t in zip(problem.prices.T, breakpoints):
-        part = wish + (t / delta - filled)
-        inside = np.clip(part, 0.0, room)
-        alpha += inside
-        moves |= inside == part
-        filled += room
-    return (alpha * problem.signs)[:, None], moves[:, None], delta
+    gain = float(np.sum(problem.loss.dual_gain(own_entries(problem, R), problem.costs, problem.y)))
+    risk = float(problem.costs @ problem.loss.convex_value(problem.margins_of_scores(F), problem.y))
+    bend = 0.5 * float(delta @ np.sum((R - R0) ** 2, axis=1))
+    return Response(R, free, delta, gain, risk, gain - float(np.sum(R * F)) - bend)
 
 
 def _hessian(Z: Array, free: NDArray[np.bool_], delta: Array) -> Array:
     """Sum over samples of (projection on the free coordinates) kron (z, 1)(z, 1)' / delta."""
     p, m = Z.shape[1], free.shape[1]
     if m == 1:
-        rows = np.flatnonzero(free[:, 0])
-        return _gram(Z[rows], 1.0 / delta[rows])
+        return _gram(Z, 1.0 / delta)
     H = np.zeros((m, p + 1, m, p + 1))
     rows = np.flatnonzero(free.sum(axis=1) > 1)
     _, first, kind = np.unique(np.packbits(free[rows], axis=1), axis=0, return_index=True, return_inverse=True)
@@ -317,79 +371,3 @@ class Compensated(NamedTuple):
         high = self.high + other.high
         low = self.low + other.low + sum_error(self.high, other.high, high)
         return Compensated(high, low, self.size + other.size, self.terms + other.terms)
-
-
-class Description(NamedTuple):
-    """What one look at a block tells.
-
-    Attributes
-    ----------
-    n : int
-        Rows.
-    labels : dict
-        Label -> (rows of positive weight, their weight).
-    mean, spread : ndarray
-        Mean of every column and the sum of squared distances from it.
-    bad : int
-        Entries that are not finite, and weights that are negative or not finite.
-    peak : float
-        Largest weight.
-    rows : list of Block
-        Some rows, chosen at random.
-    """
-
-    n: int
-    labels: dict[Any, tuple[int, float]]
-    mean: Array
-    spread: Array
-    bad: int
-    negative: int
-    peak: float
-    rows: list[Block]
-
-    def plus(self, other: Description) -> Description:
-        """Join the descriptions of two sets of rows (means and spreads by Chan's formula)."""
-        n = self.n + other.n
-        share = other.n / n if n else 0.0
-        step = other.mean - self.mean
-        labels = dict(self.labels)
-        for label, (count, weight) in other.labels.items():
-            old = labels.get(label, (0, 0.0))
-            labels[label] = (old[0] + count, old[1] + weight)
-        return Description(
-            n, labels, self.mean + share * step, self.spread + other.spread + step**2 * self.n * share,
-            self.bad + other.bad, self.negative + other.negative, max(self.peak, other.peak), self.rows + other.rows,
-        )  # fmt: skip
-
-
-def join(left: Description, right: Description) -> Description:
-    """Join two descriptions."""
-    return left.plus(right)
-
-
-def describe(index: int, block: Block, share: float, seed: int) -> Description:
-    """Count, average and check a block's rows, and take a random share of them."""
-    rng = np.random.default_rng([seed, index])
-    p = block.X.shape[1]
-    total = Description(0, {}, np.zeros(p), np.zeros(p), 0, 0, 0.0, [])
-    return reduce(join, (_describe_part(part, share, rng) for part in block.parts()), total)
-
-
-def _describe_part(part: Block, share: float, rng: np.random.Generator) -> Description:
-    X, y = part.X, part.y
-    assert y is not None
-    if X.shape[0] != y.shape[0]:
-        raise ValueError(f"A block of X has {X.shape[0]} rows, its part of y has {y.shape[0]}.")
-    weights = np.ones(y.shape[0]) if part.weights is None else part.weights.astype(np.float64)
-    used = weights > 0
-    bad = int(X.size - np.count_nonzero(np.isfinite(X))) + int(np.count_nonzero(~np.isfinite(weights)))
-    found, place = np.unique(y[used], return_inverse=True)
-    counts, sums = np.bincount(place.ravel()), np.bincount(place.ravel(), weights=weights[used])
-    labels = {label: (int(c), float(s)) for label, c, s in zip(found.tolist(), counts, sums)}
-    few = np.flatnonzero(used & (rng.random(y.shape[0]) < share))
-    rows = [Block(X[few], y[few], weights[few])]
-    n = X.shape[0]
-    mean = X.mean(axis=0) if n else np.zeros(X.shape[1])
-    spread = np.einsum("ij,ij->j", X - mean, X - mean) if n else np.zeros(X.shape[1])
-    negative = int(np.count_nonzero(weights < 0))
-    return Description(n, labels, mean, spread, bad, negative, float(weights.max(initial=0.0)), rows)

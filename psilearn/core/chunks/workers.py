@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import uuid
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -72,6 +73,7 @@ class Dask:
     """
 
     blocks: list[Any]
+    client: Any = None
 
     @property
     def n_blocks(self) -> int:
@@ -80,9 +82,7 @@ class Dask:
 
     def map(self, function: Callable[..., Any], *args: Any) -> list[Any]:
         """Return every block's answer."""
-        dask = _dask()
-
-        return list(_computed(dask.compute, *self._tasks(function, *args)))
+        return list(self._computed(*self._tasks(function, *args)))
 
     def sum(self, function: Callable[..., Any], add: Callable[[Any, Any], Any], *args: Any) -> Any:
         """Return the sum of all answers."""
@@ -92,7 +92,22 @@ class Dask:
         together = dask.delayed(partial(_add_up, add), name="psilearn-add", pure=False)
         while len(level) > 1:
             level = [together(level[i : i + _WIDTH]) for i in range(0, len(level), _WIDTH)]
-        return _computed(dask.compute, level[0])[0]
+        return self._computed(level[0])[0]
+
+    def _computed(self, *tasks: Any) -> Any:
+        """Run tasks; a cluster that is gone gets a sentence, and nobody takes over in silence."""
+        if self.client is None:
+            return _dask().compute(*tasks)
+        try:
+            if self.client.status == "running":
+                return _dask().compute(*tasks, scheduler=self.client)
+        except Exception:
+            if self.client.status == "running":
+                raise
+        raise ConnectionError(
+            "The dask cluster stopped answering. Start it again and fit again; with checkpoint=PATH the fit goes on "
+            "where it was."
+        )
 
     def _tasks(self, function: Callable[..., Any], *args: Any) -> list[Any]:
         dask = _dask()
@@ -117,12 +132,11 @@ def _on_block(function: Callable[..., Any], index: int, parts: tuple[Any, ...], 
     return function(index, as_block(*parts), *args)
 
 
-def _computed(compute: Callable[..., Any], *tasks: Any) -> Any:
-    """Run tasks; a cluster that is gone gets a sentence."""
+def active_client() -> Any:
+    """Return the client of the cluster that is active, None if there is none."""
+    if "distributed" not in sys.modules:
+        return None
     try:
-        return compute(*tasks)
-    except (OSError, TimeoutError) as error:
-        raise ConnectionError(
-            "The dask cluster stopped answering. Start it again and fit again; with checkpoint=PATH the fit goes on "
-            "where it was."
-        ) from error
+        return sys.modules["distributed"].default_client()
+    except ValueError:
+        return None

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -29,6 +30,8 @@ from .node.node_jit import Model, NodeWorkspace
 from .plane.search import plane_search
 from .reduction import Reduction
 from .settings import Settings
+from .tree.crews import Crew, make_crew
+from .tree.parallel import ParallelTree
 from .tree.record_jit import TreeRecord, trimmed
 from .tree.search import TreeSearch
 from .violations.search import ViolationSearch, suits_violations
@@ -128,15 +131,19 @@ def search(
     model = make_model(reduction, loss, given)
     best, scratch = given_incumbent(model, points)
     portfolio, status, bound = None, Status.INTERRUPTED, 0.0
+    crew = make_crew(options) if options.max_iter is None else None
     try:
         improve_incumbent(model, best, scratch, points, clock)
-        portfolio = make_portfolio(model, best, scratch, options)
+        portfolio = make_portfolio(model, best, scratch, options, crew)
         status = _run(portfolio, reduction.unit, options, clock)
         bound = portfolio.bound
     except KeyboardInterrupt:
         bound = portfolio.bound if portfolio else 0.0
     except InconsistentBoundError:  # the incumbent stands, bounds are withdrawn but for losses >= 0
         status = Status.STALLED
+    finally:
+        if crew is not None:
+            crew.close()
     alpha = polish(model, best, scratch)
     value = float(best.value[0])
     nodes, engine = (portfolio.work, portfolio.engine) if portfolio else (0, "psilearn")
@@ -218,9 +225,14 @@ class Member:
         return self.search is None or not self.search.is_stuck or self.search.is_outdated
 
 
-def make_portfolio(model: Model, best: Best, scratch: NodeWorkspace, options: Options) -> Portfolio:
+def make_portfolio(
+    model: Model, best: Best, scratch: NodeWorkspace, options: Options, crew: Crew | None = None
+) -> Portfolio:
     """Collect the searches that suit the model. The tree knows the first incumbent; the others are made when needed."""
-    tree = Member(lambda: TreeSearch(model, best, scratch, options))
+    if crew is None:
+        tree = Member(lambda: TreeSearch(model, best, scratch, options))
+    else:
+        tree = Member(lambda: ParallelTree(model, best, scratch, options, crew))
     tree.search = tree.make()
     members = [tree, Member(lambda: HittingSearch(model, best, scratch, options), "psilearn with HiGHS")]
     groups = None
@@ -347,12 +359,24 @@ class Portfolio:
             effort = max(effort, min(CONSTANTS.restart_seconds, CONSTANTS.restart_share * clock.limit))
             budget = Budget(budget.work, clock, min(budget.until + 1.5 * effort, clock.limit))
         if not search.done:
-            seconds = self._improve(clock, effort)
+            with self._tree_beside(budget):
+                seconds = self._improve(clock, effort)
             if search.is_outdated:
                 member.progress = Progress(member.progress.total)
-            search.run(budget)
+            with self._tree_beside(budget) if member is not self.tree else nullcontext():
+                search.run(budget)
         member.progress.note(min(clock.seconds, budget.until) - began - seconds, search.bound)
-        return self._is_proved_by(member)
+        return self._is_proved_by(member) or (self._has_crew and self._is_proved_by(self.tree))
+
+    @property
+    def _has_crew(self) -> bool:
+        """Whether the tree is searched by several hands, and so goes on beside the others."""
+        return isinstance(self.tree.search, ParallelTree)
+
+    def _tree_beside(self, budget: Budget) -> AbstractContextManager[None]:
+        """Let the tree go on with the hands that are free while one thing is done that takes only one."""
+        tree = self.tree.search
+        return tree.beside(budget) if isinstance(tree, ParallelTree) else nullcontext()
 
     @property
     def _incumbent_share(self) -> float:

@@ -22,11 +22,12 @@ from ..model import make_workspace, margin_bounds
 from ..node.ascent_jit import SOLVED
 from ..node.node_jit import Model, NodeWorkspace, solve_node
 from ..settings import Settings
-from ..slots_jit import empty_heap, grown, push
+from ..slots_jit import grown, push
 from .branching_jit import REACH, make_history
+from .parcels import CHUNK_SECONDS, ROUNDS, make_pool
 from .record_jit import make_record, with_room
 from .tightening_jit import tighten_all
-from .tree_jit import COUNTERS, FALSE_PROOFS, NODES, Pool, advance
+from .tree_jit import COUNTERS, FALSE_PROOFS, NODES, advance
 
 
 @dataclass(frozen=True)
@@ -35,12 +36,8 @@ class TreeConstants:
 
     Attributes
     ----------
-    chunk_seconds : float
-        Time between two readings of the clock where time ends the search.
     chunk_nodes : int
         Nodes of a chunk where the number of nodes ends it: fixed, so that the outcome can be repeated.
-    rounds : int
-        Times a node is solved, tightened and solved again, at most.
     root_rounds : int
         Rounds of tightening at the root, at most.
     least_gain : float
@@ -52,9 +49,7 @@ class TreeConstants:
         Part of the incumbent value at the last tightening below which another one pays.
     """
 
-    chunk_seconds: float = 0.05
     chunk_nodes: int = 64
-    rounds: int = 5
     root_rounds: int = 30
     least_gain: float = 0.02
     tighten_after: float = 1.0
@@ -62,12 +57,6 @@ class TreeConstants:
 
 
 CONSTANTS = TreeConstants()
-
-
-def make_pool(slots: int, n: int) -> Pool:
-    """Allocate an empty pool of open nodes."""
-    arrays = np.zeros((slots, n), np.int8), np.zeros((slots, n)), np.zeros((slots, n)), np.zeros((slots, n))
-    return Pool(*empty_heap(slots), np.zeros(slots), *arrays, np.zeros(slots, np.int64))
 
 
 class TreeSearch:
@@ -115,16 +104,18 @@ class TreeSearch:
         """Nodes so far, trials included."""
         return int(self.counters[NODES])
 
+    @property
+    def may_tighten(self) -> bool:
+        """Whether the incumbent is so much better than at the last tightening that another one pays."""
+        return bool(self.best.value[0] < CONSTANTS.tighten_again * self.tightened_at)
+
     def run(self, budget: Budget) -> None:
         """Search until done, or until the budget is spent."""
         n, clock, end = self.model.y.size, budget.clock, self.work + budget.work
         while not self.done and not budget.is_over and self.work < end:
             if self.pool.sizes[1] < n + 64 and self.pool.bound.size < self.most_slots:
                 self.pool = grown(self.pool)
-            if (
-                self.work >= CONSTANTS.tighten_after * n
-                and self.best.value[0] < CONSTANTS.tighten_again * self.tightened_at
-            ):
+            if self.work >= CONSTANTS.tighten_after * n and self.may_tighten:
                 self.tighten_root(budget)
             began = clock.seconds
             # Chunks fitted to the clock cost nothing when time ends the search; under a limit on nodes they would make
@@ -133,12 +124,12 @@ class TreeSearch:
             self.record = with_room(self.record, 2 * (chunk + 64))
             advance(
                 self.model, self.node, self.pool, self.best, self.scratch, self.history, self.floor, self.counters,
-                self.record, self.options.gap_tol, chunk, CONSTANTS.rounds,
+                self.record, self.options.gap_tol, chunk, ROUNDS,
             )  # fmt: skip
             if self.counters[FALSE_PROOFS]:
                 raise InconsistentBoundError("a node's bound exceeds an incumbent inside it")
             took = max(clock.seconds - began, 1e-6)
-            self.chunk = int(min(max(1, self.chunk * min(4.0, CONSTANTS.chunk_seconds / took)), 100_000))
+            self.chunk = int(min(max(1, self.chunk * min(4.0, CHUNK_SECONDS / took)), 100_000))
 
     def tighten_root(self, budget: Budget) -> None:
         """Tighten the margins at the root, 2-norm also by bounds of its relaxation, and hand them to all open nodes."""
