@@ -14,7 +14,7 @@ from .core.solving import Options
 from .estimators.margin import MarginClassifier, PsiClassifier, SVMClassifier, TruncatedHingeClassifier
 from .estimators.path import Path, regularization_path, truncation_path
 from .estimators.reject import RejectClassifier
-from .solve import solve
+from .solvers import solve
 
 __version__ = "0.2.0"
 
