@@ -67,7 +67,7 @@ class TreeProof:
             from .k_class import search_k_class  # numba
 
             return search_k_class(statement, goal, self.seconds)
-        from .search import make_model, search  # numba
+        from .two_class.search import make_model, search  # numba
 
         model = make_model(statement)
         model.allow(float(statement.exact.tolerance))

@@ -175,7 +175,7 @@ def tree_hints(statement: Statement, record: Any) -> Any:
     if record is None or statement.problem.n_classes > 2:
         return None
     from ..exact.two_class.reduction import reduce
-    from .node import Hints
+    from .two_class.node import Hints
 
     group, sample = reduce(statement.problem).group, np.zeros(statement.problem.n, np.intp)
     for row, at in zip(statement.rows.tolist(), statement.exact.sample):
@@ -199,7 +199,8 @@ def _tree_proof(
     statement: Statement, reported: float, gap: float, W: Array, b: Array, seconds: float, hints: Any = None,
     goal: float | None = None,
 ) -> Iterable[Record]:  # fmt: skip
-    from . import k_class, search  # numba
+    from . import k_class  # numba
+    from .two_class import search
 
     model = search.make_model(statement) if statement.problem.n_classes == 2 else None
     unit, point, value = _settled_point(statement, model, reported, W, b)

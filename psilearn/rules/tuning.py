@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import logsumexp
 from sklearn.model_selection import StratifiedKFold
 
 from ..core.solving import Clock
@@ -41,7 +42,9 @@ class Settings:
     scales : tuple of float
         Factors of the margins (in units of the one asked for) in the logistic loss; the best one counts.
     worse, patience : float, int
-        After so many prices in turn with a loss larger by more than this share, larger ones are given up.
+        After so many prices in turn with a loss larger by more than this share, larger ones are given up. Models of
+        one cut point (no more rules than classes) do not count: their votes are all alike, and their loss is large for
+        that alone.
     chance : float
         A longer order must save so many times the square root of the mistakes of the shorter ones.
     share : float
@@ -57,7 +60,7 @@ class Settings:
     gap: float = 0.05
     n_columns: int = 20
     scales: tuple[float, ...] = (0.5, 1.0, 2.0, 4.0)
-    worse: float = 0.05
+    worse: float = 0.1
     patience: int = 3
     chance: float = 0.5
     share: float = 0.7
@@ -117,12 +120,13 @@ class Program:
         return float(test.weight @ (given != test.y))
 
     def losses(self, step: Step | None, test: Observations, scales: Sequence[float]) -> NDArray[np.float64]:
-        """Logistic loss of the test observations' margins, in units of the margin asked for, times each scale."""
+        """Logistic loss of the test observations, their scores in units of the margin asked for, times each scale."""
         if step is None:
-            return np.full(len(scales), np.log(2.0) * test.total)
-        score = self.scores(step.columns, step.weights, test) / step.margin
-        margins = joint.margins_of(score, test.y).min(axis=1) if self.k > 2 else test.y * score
-        return np.logaddexp(0.0, -np.multiply.outer(np.asarray(scales), margins)) @ test.weight
+            return np.full(len(scales), np.log(self.k) * test.total)
+        score = np.multiply.outer(scales, self.scores(step.columns, step.weights, test) / step.margin)
+        if self.k == 2:
+            return np.logaddexp(0.0, -test.y * score) @ test.weight
+        return (logsumexp(score, axis=2) - score[:, np.arange(test.y.size), test.y]) @ test.weight
 
     def sample(self, most: int, seed: int) -> Program:
         """The program of ``most`` observations chosen at random and one of each class; itself if there are no more."""
@@ -219,6 +223,8 @@ def _prices(parts: Parts, order: int, settings: Settings, clock: Clock) -> Itera
             return
         trial = _trial(parts, steps, order, strength, settings)
         yield trial
+        if np.median([len(step.columns) if step else 0 for step in steps]) <= parts[0][0].k:
+            continue
         least = min(least, trial.loss)
         since = since + 1 if trial.loss > (1.0 + settings.worse) * least else 0
         if since >= settings.patience:

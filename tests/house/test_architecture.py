@@ -39,7 +39,6 @@ WITHIN = {
         "_stamp": set(),
         "_jit": {"_linking_jit", "_stamp"},
         "scaling": {"penalties"},
-        "predictor_corrector": set(),
         "_linking_jit": set(),
         "spaces": {"_jit", "bounds"},
         "dual": {"losses", "penalties", "spaces", "bounds"},
@@ -89,6 +88,14 @@ def inner_imports():
                 parts,
                 ["__init__"] if not (ROOT / inside[0]).exists() and not (ROOT / f"{inside[0]}.py").exists() else inside,
             )
+
+
+def test_listings_stay_short():
+    """At most 14 entries above, at most 15 files in a folder, so that a listing tells the story."""
+    assert len([p for p in ROOT.iterdir() if p.name != "__pycache__"]) <= 14
+    for folder in {path.parent for path in ROOT.rglob("*.py")}:
+        files = sorted(path.name for path in folder.glob("*.py"))
+        assert len(files) <= 15, f"{folder.relative_to(ROOT)} holds {len(files)}: {', '.join(files)}"
 
 
 def test_every_room_is_listed():

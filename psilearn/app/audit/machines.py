@@ -49,6 +49,8 @@ class MachineSettings:
         Randomised trees, and rows in a leaf of them, at least; no tree sees more than ``exact_rows`` rows.
     boosts, leaves : int
         Boosted trees, and leaves of each of them, at most.
+    boosted_features : int
+        With more features no trees are boosted: with 5000 of them and 200 rows that takes most of a minute.
     fade : float
         A kind whose held-out log-likelihood per row is this much below the best one's has 1/e of its weight.
     least_weight : float
@@ -70,6 +72,7 @@ class MachineSettings:
     leaf: int = 2
     boosts: int = 60
     leaves: int = 8
+    boosted_features: int = 500
     fade: float = 0.05
     least_weight: float = 0.05
     tol: float = 0.001
@@ -228,7 +231,9 @@ def chosen(views: dict[str, Array], codes: NDArray, parts: Parts, n_rows: int, s
             progress("choosing a model", min(1.0, len(quality) / 57))
         return max(models, key=quality.__getitem__)
 
-    best: list[Model] = [compete([Other(kind, seed)]) for kind in ("randomised trees", "boosted trees")]
+    best: list[Model] = [compete([Other("randomised trees", seed)])]
+    if views["values"].shape[1] <= SETTINGS.boosted_features:
+        best.append(compete([Other("boosted trees", seed)]))
     best.append(compete([Other("logistic regression", seed, C) for C in SETTINGS.logistic_Cs]))
     for view in views:
         best.append(compete([Machine(view, "linear", C) for C in SETTINGS.linear_Cs]))

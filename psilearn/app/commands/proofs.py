@@ -1,4 +1,4 @@
-"""``psilearn prove`` and ``psilearn check``."""
+"""``psilearn prove`` and ``psilearn check``: proof files, written and checked."""
 
 from __future__ import annotations
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from ..statement import Evidence, Statement
 from .conflicts import ConflictSearch
 from .node import Hints
 from .scaled import Scaled, make_model
-from .statement import Evidence, Statement
 from .tree import MARGIN_UNIT, Replay
 
 __all__ = ["MARGIN_UNIT", "Evidence", "Hints", "Scaled", "make_model", "search"]
