@@ -17,9 +17,10 @@ from numpy.typing import NDArray
 
 from ..core.chunks.blocks import Block, RowBlocks
 from ..core.chunks.checkpoint import Remembered, name_of_data
+from ..core.chunks.describing import Description, describe, join
 from ..core.chunks.opening import is_chunked, is_dask, n_features_of, open_workers
 from ..core.chunks.problem import ChunkedProblem, ChunkedSpace
-from ..core.chunks.sums import Description, Form, describe, join
+from ..core.chunks.sums import Form
 from ..core.penalties import Penalty
 from ..core.problem import Problem
 from ..core.result import Certificate, Claim, Result

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
-from ..core.chunks.sums import Description
+from ..core.chunks.describing import Description
 from ..core.result import Result
 from ..solve import solve, solve_path
 from .base import MarginEstimator
