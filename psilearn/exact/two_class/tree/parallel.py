@@ -35,6 +35,8 @@ from .search import TreeSearch
 LARGEST, LEAST_SHARE = 64, 0.25
 #: Seconds between two looks at the clock while all hands are busy.
 PATIENCE = 1.0
+#: Seconds by which a parcel may be late; then its nodes are opened again here. Workers may all be gone.
+GRACE = 2.0
 #: Samples from which the tightening of the root is shared.
 LEAST_SHARED = 100
 
@@ -134,12 +136,12 @@ class ParallelTree(TreeSearch):
                     self._hand_out(width, budget)
                 for future in self.crew.finished(self.away, PATIENCE):
                     self._take_back(future)
-            while self.away:
+            late = budget.clock.seconds + self.crew.seconds + GRACE
+            while self.away and budget.clock.seconds < late:
                 for future in self.crew.finished(self.away, PATIENCE):
                     self._take_back(future)
-        except BaseException:
+        finally:
             self._recall()
-            raise
 
     def _hand_out(self, width: int, budget: Budget) -> None:
         open_nodes = int(self.pool.sizes[0])
