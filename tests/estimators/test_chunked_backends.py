@@ -60,7 +60,9 @@ ESTIMATORS = {
 }
 PENALTIES = ("l2", "l1", "elastic-net")
 CASES = [
-    *itertools.product(("memmap", "csr"), ESTIMATORS, (2, 3), PENALTIES),
+    *itertools.product(("csr",), ESTIMATORS, (2, 3), PENALTIES),
+    *itertools.product(("memmap",), ("SVM", "Reject"), (2, 3), PENALTIES),
+    *[("memmap", *case) for case in (("TruncatedHinge", 3, "l2"), ("Psi", 2, "l1"))],
     # Tasks of dask cost milliseconds each: every estimator and penalty once.
     *[("dask", *case) for case in (("SVM", 3, "l1"), ("Reject", 2, "elastic-net"), ("Psi", 2, "l2"))],
     *[("frame", *case) for case in (("SVM", 2, "l2"), ("Reject", 3, "l1"), ("TruncatedHinge", 2, "elastic-net"))],
@@ -96,18 +98,16 @@ def test_a_fit_on_blocks_is_that_in_memory(kind, name, k, penalty, tmp_path):
     assert there.objective_ <= here.objective_ * 1.01
 
 
-@pytest.mark.parametrize("k", [2, 3])
-@pytest.mark.parametrize("name", ["SVM", "Psi"])
-def test_blocks_of_one_row_and_a_thousand_blocks(name, k):
-    X, y = sample(k)
-    many = np.linspace(0, len(y), 1001).astype(int)  # most of them are empty
-    ones = np.arange(len(y) + 1)
-    whole = estimator(name, "l2").fit(RowBlocks([X], 4), y)
-    for ends in (many, ones):
-        blocks = RowBlocks([X[a:b] for a, b in itertools.pairwise(ends)], 4)
-        fit = estimator(name, "l2").fit(blocks, y)
-        assert_allclose(fit.objective_, whole.objective_, rtol=SAME)
-        assert_array_equal(fit.suspects_, whole.suspects_)
+@pytest.mark.parametrize(("name", "k", "blocks"), [("SVM", 2, 1000), ("SVM", 3, 160), ("Psi", 2, 60)])
+def test_blocks_of_one_row_and_a_thousand_blocks_most_of_them_empty(name, k, blocks):
+    X, y = (part[: 60 if name == "Psi" else None] for part in sample(k))
+    ends = np.linspace(0, len(y), blocks + 1).astype(int)
+    tol = 1e-4 if name == "Psi" else SAME
+    whole = estimator(name, "l2").set_params(tol=tol).fit(RowBlocks([X], 4), y)
+    cut = RowBlocks([X[a:b] for a, b in itertools.pairwise(ends)], 4)
+    fit = estimator(name, "l2").set_params(tol=tol).fit(cut, y)
+    assert_allclose(fit.objective_, whole.objective_, rtol=2 * tol)
+    assert_array_equal(fit.suspects_, whole.suspects_)
 
 
 @pytest.mark.parametrize("name", ESTIMATORS)
