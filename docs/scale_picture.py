@@ -9,7 +9,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 
 #: Measured on one core (`python -m benchmarks scale`): rows, features, passes, CPU seconds of a fit certified to 1e-3.
-MEASURED = [(300_000, 10, 7, 0.27), (100_000, 100, 9, 0.29)]
+MEASURED = [(300_000, 10, 7, 0.27), (100_000, 100, 9, 0.29), (250_000, 200, 8, 1.33), (2_000_000, 100, 6, 4.23)]
 #: Measured, passes of each fit of a path of 20 values of C, n = 1e5, p = 100: one pass serves all of them.
 PATH_PASSES = [5, 8, 7, 7, 8, 9, 7, 8, 9, 8, 8, 10, 10, 9, 12, 13, 16, 13, 13, 16]
 
@@ -72,7 +72,7 @@ def in_words(seconds: float) -> str:
 
 def table(p: int = 100, passes: int = 20) -> str:
     """Predictions for 1e9 and 1e11 rows on 1 to 1000 computers, with blocks of 64 MB and of 1 GB."""
-    lines = ["| rows | blocks | " + " | ".join(f"{nodes} nodes" for nodes in (1, 10, 100, 1000)) + " |"]
+    lines = ["| rows | blocks | " + " | ".join(f"{nodes} node{"s" * (nodes > 1)}" for nodes in (1, 10, 100, 1000)) + " |"]
     lines.append("|" + "---|" * 6)
     for n in (1e9, 1e11):
         for block, name in ((64e6, "64 MB"), (1e9, "1 GB")):
