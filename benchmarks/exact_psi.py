@@ -8,20 +8,16 @@ limit counts with the limit, which understates our lead.
 d = 2: the unit disk, every tenth label flipped; d = 8: squares and coordinates of the quadratic case of the same paper,
 one label in twenty flipped; d = 30: breast cancer (WDBC, n = 569 in all); d = 8 and 30: two Gaussian classes that
 overlap, one label in twenty flipped. The published record for such losses (ramp, hard margin) by a mixed-integer
-programme in a commercial solver is n = 500 (Brooks, 2011).
+program in a commercial solver is n = 500 (Brooks, 2011).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-import numpy as np
-from sklearn.datasets import load_breast_cancer
-
-from benchmarks.runner.data import L1, L2, linear_problem, standardized
+from benchmarks.runner.psi_instances import LADDERS, disk, problem_of, quadratic, wdbc
 from benchmarks.runner.rows import Plan, Row, at_most, cpu_clock, timed
 from psilearn.core import solving
-from psilearn.core.losses import Psi
 from psilearn.core.problem import Problem
 from psilearn.core.solving import Options
 from psilearn.exact.two_class import solver as mip
@@ -32,40 +28,6 @@ from psilearn.exact.two_class.reduction import reduce
 TARGETS = {2: 20.0, 1: 8.0}
 #: Seconds below which the formulation is too fast for the ratio to mean anything.
 LEAST = 1.0
-
-
-def disk(n: int, flips: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    rng = np.random.default_rng(seed)
-    radius, angle = np.sqrt(rng.uniform(size=n)), rng.uniform(0, 2 * np.pi, n)
-    X = np.column_stack([radius * np.cos(angle), radius * np.sin(angle)])
-    y = (X[:, 0] >= 0).astype(int)
-    flipped = rng.choice(n, flips, replace=False)
-    y[flipped] = 1 - y[flipped]
-    return X, y
-
-
-def quadratic(n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    rng = np.random.default_rng(seed)
-    x = rng.uniform(-2, 2, (n, 4))
-    y = (x[:, 0] ** 2 + x[:, 1] ** 2 > 2.8).astype(int)
-    flipped = rng.uniform(size=n) < 0.05
-    return np.hstack([x**2, x]), np.where(flipped, 1 - y, y)
-
-
-def wdbc(n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    X, y = load_breast_cancer(return_X_y=True)
-    rows = np.random.default_rng(seed).permutation(y.size)[:n]
-    X = X[rows]
-    return standardized(X), y[rows]
-
-
-def gaussians(n: int, d: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    rng = np.random.default_rng(seed)
-    y = rng.integers(0, 2, n)
-    X = rng.normal(size=(n, d))
-    X[:, :5] += np.where(y[:, None] > 0, 1.0, -1.0)
-    flipped = rng.uniform(size=n) < 0.05
-    return X, np.where(flipped, 1 - y, y)
 
 
 def instances(full: bool):
@@ -82,22 +44,7 @@ def instances(full: bool):
         yield "WDBC n=60", *wdbc(60, seed=1), C, 1.0
 
 
-LADDERS = {
-    "disk, d = 2, C = 1": (lambda n: disk(n, n // 10, seed=1), 1.0, (500, 1000, 2000, 4000, 6000, 8000)),
-    "quadratic, d = 8, C = 10": (lambda n: quadratic(n, seed=1), 10.0, (100, 150, 200, 250, 300, 400)),
-    "quadratic, d = 8, C = 1": (lambda n: quadratic(n, seed=1), 1.0, (100, 150, 200, 250, 300, 400)),
-    "Gaussians, d = 8, C = 1": (lambda n: gaussians(n, 8, seed=1), 1.0, (250, 500, 1000, 1500, 2000)),
-    "WDBC, d = 30, C = 0.1": (lambda n: wdbc(n, seed=1), 0.1, (200, 400, 569)),
-    "WDBC, d = 30, C = 1": (lambda n: wdbc(n, seed=1), 1.0, (200, 400, 569)),
-    "Gaussians, d = 30, C = 1": (lambda n: gaussians(n, 30, seed=1), 1.0, (250, 500, 750, 1000)),
-}
-
-
 QUICK_LADDERS = ("disk, d = 2, C = 1", "WDBC, d = 30, C = 1")
-
-
-def problem_of(X: np.ndarray, y: np.ndarray, C: float, a: float, norm: int) -> Problem:
-    return linear_problem(np.ascontiguousarray(X), y, Psi(a), L2 if norm == 2 else L1, C)
 
 
 def compare(name: str, problem: Problem, norm: int, limit: float) -> Row:

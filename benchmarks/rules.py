@@ -30,10 +30,13 @@ from psilearn.estimators.rules import L0BoostClassifier, LPBoostClassifier, Slip
 from psilearn.rules import lpboost
 from psilearn.rules.binarize import LogicalBinarizer
 from psilearn.rules.l0 import boost as l0boost
+from psilearn.rules.l0 import bounds
 from psilearn.rules.observations import Observations
-from psilearn.rules.pricing import search as pricing_module
+from psilearn.rules.pricing import search as pricing_search
+from psilearn.rules.pricing import tree as pricing_tree
+from psilearn.rules.pricing.data import Attributes
 from psilearn.rules.pricing.oracles import MonomialOracle
-from psilearn.rules.pricing.search import Attributes, price
+from psilearn.rules.pricing.search import price
 from psilearn.rules.rules import best_monomial
 
 DATA = Path(os.environ.get("PSILEARN_DATA", "data"))
@@ -112,7 +115,7 @@ def pricing():
     print(f"  M=300 N=30 K=5, 50 best: {found.n_nodes} nodes, {rate:.2f}e6 nodes/s   target 1e6   {met(rate >= 1)}")
     A, y = planted(10_000, 1000)
     weight = np.random.default_rng(2).uniform(0.5, 1.5, len(y))
-    for label in (-1, 1):  # balanced, as the multipliers of a boosting programme are
+    for label in (-1, 1):  # balanced, as the multipliers of a boosting program are
         weight[y == label] /= 2 * weight[y == label].sum()
     seconds, found = seconds_of(lambda: best_monomial(A, y, weight, max_order=5))
     print(f"  M=1e4 N=1000 K=5, random weights: {found.n_nodes} nodes, exact {found.is_exact}  "
@@ -136,9 +139,10 @@ def boosted_pricing(A, y, nu):
     """Every pricing call of an LP-Boost run, with the multipliers as they come."""
     data = Observations.merge(A, y)
     oracle = Stopwatch(data, 5)
-    clock, pricing_module.time = pricing_module.time, SimpleNamespace(perf_counter=time.process_time)
+    clock = pricing_search.time
+    pricing_search.time = pricing_tree.time = SimpleNamespace(perf_counter=time.process_time)
     result = lpboost.solve(data, oracle, nu, max_iter=6)
-    pricing_module.time = clock
+    pricing_search.time = pricing_tree.time = clock
     print(f"  M=1e4 N=1000 K=5, the calls of LP-Boost with nu = {nu} (status {result.status}), at most 10 CPU s each:")
     for k, (seconds, best, bound) in enumerate(oracle.calls, 1):
         is_proved = bound <= best + 1e-8
@@ -148,7 +152,7 @@ def boosted_pricing(A, y, nu):
 
 def relax(A, y, K, time_limit=np.inf):
     data = Observations.merge(A, y)
-    cost = l0boost.mdl_costs(K, A.shape[1], data.total)
+    cost = bounds.mdl_costs(K, A.shape[1], data.total)
     oracle = MonomialOracle(data, K, cost)
     return l0boost.solve(data, oracle, 20 / data.total, min_cost=float(cost.min()), time_limit=time_limit)
 
@@ -181,7 +185,7 @@ def ratio(method, name, spent):
 
 
 def warm():
-    print("Warm session against a cold solve of the same programme, same sequence")
+    print("Warm session against a cold solve of the same program, same sequence")
     spent = {"warm": 0.0, "cold": 0.0}
     plain = HighsSession.solve
 
@@ -225,11 +229,11 @@ def as_numbers():
 
 def rivals():
     models = {
-        "L0-RBoost K=1": L0BoostClassifier(binarizer="support"),
-        "L0-RBoost K=2": L0BoostClassifier(max_order=2, binarizer="support"),
-        "LP-Boost K=1": LPBoostClassifier(nu=0.56, binarizer="support"),
-        "LP-Boost K=5": LPBoostClassifier(max_order=5, binarizer="support"),
-        "SLIPPER": SlipperClassifier(binarizer=LogicalBinarizer(support=None)),
+        "L0-RBoost": L0BoostClassifier(),
+        'L0-RBoost, rho="cv"': L0BoostClassifier(rho="cv"),
+        'LP-Boost, nu="auto"': LPBoostClassifier(nu="auto"),
+        'LP-Boost, nu and order "auto"': LPBoostClassifier(nu="auto", max_order="auto"),
+        "SLIPPER": SlipperClassifier(),
         "AdaBoost, 50 stumps": make_pipeline(as_numbers(), AdaBoostClassifier(random_state=0)),
     }
     if importlib.util.find_spec("imodels"):
@@ -251,7 +255,7 @@ def size_of(model):
 
 
 def accuracy():
-    """Print a table in Markdown: accuracy (standard error), rules, seconds per fit, with the paper's support sets."""
+    """Print a table in Markdown: accuracy (standard error), rules, seconds per fit."""
     print("10-fold accuracy (standard error), number of rules, CPU seconds per fit; binarized in the fold\n")
     print(f"| | {' | '.join(SETS)} |\n|---|{'---|' * len(SETS)}")
     models, sets = rivals(), {name: load(name) for name in SETS}

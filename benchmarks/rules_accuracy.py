@@ -55,6 +55,7 @@ def models(limit: float) -> dict[str, Callable[[], Any]]:
         "lp-short": lambda: _ours("LPBoostClassifier", nu="auto", max_order=2, max_rules=8, time_limit=limit),
         "lp-card": lambda: _ours("LPBoostClassifier", nu="auto", max_rules=8, points=10, time_limit=limit),
         "l0": lambda: _ours("L0BoostClassifier", time_limit=limit),
+        "l0-cv": lambda: _ours("L0BoostClassifier", rho="cv", time_limit=limit),
         "slipper": lambda: _ours("SlipperClassifier"),
         "boosted": lambda: _imodels("BoostedRulesClassifier"),
         "rulefit": lambda: _imodels("RuleFitClassifier"),

@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.linear_model import SGDClassifier
 
-from benchmarks.exact_psi import LADDERS, problem_of
+from benchmarks.runner.psi_instances import LADDERS, problem_of
 from benchmarks.runner.rows import Plan, Row, at_most, timed
 from psilearn import PsiClassifier, RejectClassifier, SVMClassifier, TruncatedHingeClassifier, regularization_path
 from psilearn.core.chunks.blocks import RowBlocks

@@ -11,7 +11,7 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from ..core.problem import Problem
-from ..core.result import Certificate, Claim, Result
+from ..core.result import Certificate, Claim, Result, go_on_after
 from ..core.solving import Clock
 from ..estimators.base import MarginEstimator
 from ..estimators.encode import Sample
@@ -80,6 +80,7 @@ def certify_labels(
         raise ValueError(f"time_limit must be a positive number of seconds or None, got {time_limit!r}.")
     clock = Clock(np.inf if time_limit is None else float(time_limit))
     model = _fitted(estimator, X, y, sample_weight, clock)
+    go_on_after(model.status_ if model is not estimator else None)
     worker, problem, sample = model._state(X, y, sample_weight)
     if problem.n_classes != 2:
         raise ValueError(f"certify_labels takes two classes, y holds {problem.n_classes}.")

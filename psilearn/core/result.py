@@ -31,6 +31,12 @@ class Status(enum.StrEnum):
     STALLED = "stalled"  # numerical precision is exhausted above the asked tolerance
 
 
+def go_on_after(status: Status | None) -> None:
+    """Raise KeyboardInterrupt if Ctrl-C ended one of several solves: what is kept of it is not what was asked for."""
+    if status is Status.INTERRUPTED:
+        raise KeyboardInterrupt
+
+
 class Claim(enum.StrEnum):
     """What a certificate claims."""
 
@@ -317,7 +323,7 @@ class Result:
         """Relative gap between objective and lower bound."""
         return self.certificate.gap
 
-    def with_bound(self, bound: float, engine: str, proof: Proof | None = None) -> Result:
-        """Return the result with another bound on the global optimum, which ``engine`` attests."""
-        certificate = replace(self.certificate, bound=bound, rechecked=False, engine=engine, proof=proof)
-        return replace(self, certificate=certificate)
+    def with_bound_of(self, other: Certificate) -> Result:
+        """Return the result with the bound on the global optimum that another certificate states, and its evidence."""
+        kept = {name: getattr(other, name) for name in ("bound", "engine", "proof", "record")}
+        return replace(self, certificate=replace(self.certificate, rechecked=False, **kept))

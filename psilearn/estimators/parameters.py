@@ -20,12 +20,12 @@ from sklearn.utils.validation import validate_data
 from ..core.losses import Loss
 from ..core.penalties import Penalty
 from ..core.problem import Problem
-from ..core.result import Certificate, Status, Step
+from ..core.result import Certificate, Status, Step, go_on_after
 from ..core.solving import Clock, Options, SolverSettings
 from ..core.spaces import LinearSpace, LowRank, Space
 from ..core.spaces.gram import Kernel, scale_of
 from ..core.spaces.low_rank import automatic_rank
-from ..solve import SOLVERS, solve, takes
+from ..solvers import SOLVERS, solve, takes
 from .encode import Sample, classes_of, encode
 from .warmup import warm_up
 
@@ -274,4 +274,6 @@ class MarginParameters(Fitted, BaseEstimator):
         """Return the coefficients of the l2 fit, which may take a part of the time that is left."""
         solver = self.solver if self.solver != "auto" and takes(self.solver, problem) else "auto"
         warm_up(problem, solver, clock)
-        return solve(problem, solver, self._options(PILOT_SHARE * clock.left), None).coef
+        pilot = solve(problem, solver, self._options(PILOT_SHARE * clock.left), None)
+        go_on_after(pilot.status)
+        return pilot.coef

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
-from ..core.chunks.describing import Description
-from ..core.result import Result
-from ..solve import solve, solve_path
+from ..core.chunks.description import Description
+from ..core.result import Result, go_on_after
+from ..solvers import solve, solve_path
 from .base import MarginEstimator
 from .chunked import chunked_problem, fits_in_blocks, starts_of
 
@@ -134,6 +134,7 @@ def truncation_path(estimator: MarginEstimator, X: Any, y: Any, ss: ArrayLike, *
             worker.s = float(values[at])
             loss = worker._loss(problem.n_classes)
         warm = results[at] = solve(replace(problem, loss=loss), worker.solver, worker._options(), warm)
+        go_on_after(warm.status)
     return _path(values, [results[i] for i in range(values.size)], worker.classes_)
 
 

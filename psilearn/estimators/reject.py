@@ -15,10 +15,11 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from ..core.losses import Loss, RejectHinge, TruncatedReject, reject_by_class
+from ..core.result import go_on_after
 from ..core.solving import Clock, SolverSettings
 from ..evaluation.metrics import chow_loss
 from ..evaluation.selective import Guarantee, cheapest_threshold, confidence_of, guaranteed_threshold
-from ..solve import settings
+from ..solvers import settings
 from .base import MarginEstimator
 from .chunked import fits_in_blocks
 from .docstrings import completed
@@ -157,6 +158,7 @@ class RejectClassifier(MarginEstimator):
             self.threshold_ = float(self.threshold)
             return self
         if isinstance(self.threshold, str):
+            go_on_after(self.status_)
             self.threshold_ = self._threshold_by_cost(X, y, sample_weight, clock)
         else:
             self.threshold_ = float(self.threshold)
@@ -199,6 +201,7 @@ class RejectClassifier(MarginEstimator):
             if self.time_limit is not None:
                 model.time_limit = max(clock.left, LEAST_SECONDS) / (folds - fold)
             model.fit(_rows(X, train), y[train], weight[train])
+            go_on_after(model.status_)
             confidence[test] = confidence_of(model.decision_function(_rows(X, test)))
             correct[test] = model.predict(_rows(X, test)) == y[test]
         return cheapest_threshold(confidence, correct, self._costs_of(y), weight)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..core.problem import Problem
-from ..core.result import Result
+from ..core.result import Result, go_on_after
 from ..core.solving import Clock, Options
 from .sample_state_jit import FREE, IN
 from .two_class import portfolio
@@ -70,6 +70,7 @@ def price_labels(
         given = np.full(reduction.n, FREE, np.int8)
         given[reduction.group[index]] = IN
         outcome = portfolio.search(reduction, problem.loss, options, Clock(seconds), warm, given)
+        go_on_after(outcome.status)
         bound = reduction.unit * outcome.bound
         excess = max(0.0, bound - result.objective) / max(abs(result.objective), np.finfo(float).eps)
         proved = outcome.status == "optimal"

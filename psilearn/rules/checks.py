@@ -54,3 +54,12 @@ def sample_weights(sample_weight: ArrayLike | None, n: int) -> NDArray[np.float6
     if not np.isfinite(weight).all() or (weight < 0).any():
         raise ValueError("sample_weight must be finite and non-negative; give weight 0 to rows that do not count.")
     return weight
+
+
+def labels(y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.intp]]:
+    """The different labels in order, and the place of each label among them."""
+    try:
+        return np.unique(y, return_inverse=True)
+    except TypeError:
+        kinds = sorted({type(label).__name__ for label in y.tolist()})
+        raise ValueError(f"The labels in y must be of one type, got {' and '.join(kinds)}.") from None

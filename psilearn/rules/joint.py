@@ -18,27 +18,33 @@ Multipliers of rivals that are absent are 0, so that every w bounds the optimum:
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.result import Status
-from ..core.solving import Clock
 from ..engines.highs import HighsSession
-from .lpboost import LPBoostResult, soft_margin
+from .lpboost import (
+    NOISE,
+    LPBoostResult,
+    answered,
+    generate,
+    multipliers,
+    price_of_slack,
+    soft_margin,
+    weights_of,
+)  # fmt: skip
 from .observations import Observations
-from .pricing.oracles import Column
-from .pricing.search import Attributes, Monomial, price, price_greedily
-
-#: Multipliers of the engine below this are rounding noise; smaller violations of margins are none.
-_NOISE = 1e-9
+from .pricing.data import Attributes, Monomial, Pairs
+from .pricing.oracles import Column, Offer
+from .pricing.search import price, price_greedily
 
 
 class Vote(NamedTuple):
-    """A conjunction of literals (as in :class:`.pricing.search.Monomial`) that votes for a class."""
+    """A conjunction of literals (as in :class:`.pricing.data.Monomial`) that votes for a class."""
 
     literals: tuple[int, ...]
     target: int
@@ -110,37 +116,38 @@ class ClassOracle:
         v[np.arange(self.data.y.size), self.data.y] += w.sum(axis=1)
         return v
 
-    def offer(self, w: NDArray, threshold: float, n_columns: int, time_limit: float, proof: bool) -> tuple:
-        """Return columns of edge above ``threshold``, an upper bound on all edges (inf without proof), and nodes."""
-        columns: list[tuple[float, Column]] = []
+    def offer(
+        self, weight: NDArray, pairs: Pairs | None, threshold: float, n_columns: int, time_limit: float = math.inf,
+        proof: bool = True,
+    ) -> Offer:  # fmt: skip
+        """See :class:`.pricing.oracles.Oracle`; ``weight`` is w as (m, k), and each class is priced on its own."""
+        found: list[tuple[float, Column]] = []
         bound, nodes = threshold, 0
-        for c, value in enumerate(self.edges(w).T):
-            signed = self.attributes.labelled(value)
-            if proof:
-                found = price(
-                    signed, np.abs(value), max_order=self.max_order, n_columns=n_columns, threshold=threshold,
+        for c, value in enumerate(self.edges(weight).T):
+            signed, sizes = self.attributes.labelled(value), np.abs(value)
+            if proof or self.max_order <= 2:
+                priced = price(
+                    signed, sizes, pairs, max_order=self.max_order, n_columns=n_columns, threshold=threshold,
                     signs=(1,), time_limit=time_limit / self.k,
                 )  # fmt: skip
             else:
-                found = price_greedily(
-                    signed, np.abs(value), self.max_order, None, n_columns, threshold, signs=(1,)
-                )  # fmt: skip
-            bound, nodes = max(bound, found.bound), nodes + found.n_nodes
-            votes = (self.column(Vote(monomial.literals, c)) for monomial in found.monomials)
-            columns += zip(found.values.tolist(), votes)
-        best = sorted(columns, key=lambda pair: -pair[0])[: max(n_columns, self.k)]
-        return [column for _, column in best], bound, nodes
+                priced = price_greedily(signed, sizes, self.max_order, None, n_columns, threshold, signs=(1,))
+            bound, nodes = max(bound, priced.bound), nodes + priced.n_nodes
+            votes = (self.column(Vote(monomial.literals, c)) for monomial in priced.monomials)
+            found += zip(priced.values.tolist(), votes)
+        best = sorted(found, key=lambda pair: -pair[0])[: max(n_columns, self.k)]
+        return Offer([column for _, column in best], np.array([value for value, _ in best]), bound, nodes)
 
 
 class JointMaster:
-    """The dual program over the classifiers and rivals so far, kept warm."""
+    """The dual program over the classifiers and rivals so far, kept warm; ``unit_margins`` as for two classes."""
 
-    def __init__(self, data: Observations, k: int, D: float) -> None:
+    def __init__(self, data: Observations, k: int, D: float, unit_margins: bool = False) -> None:
         m = data.y.size
-        self.data, self.k, self.D = data, k, D
+        self.data, self.k, self.D, self.unit_margins = data, k, D, unit_margins
         self.session = HighsSession()
-        self.session.add_columns([1.0], -np.inf)
-        self.session.add_rows([[0.0]], 1.0, 1.0)
+        self.session.add_columns([1.0], *((1.0, 1.0) if unit_margins else (-np.inf, np.inf)))
+        self.session.add_rows([[0.0]], *((-np.inf, np.inf) if unit_margins else (1.0, 1.0)))
         self.columns: list[Column] = []
         self.classifier_row = np.empty(0, np.intp)
         self.row_of = np.full(m, -1)
@@ -148,6 +155,13 @@ class JointMaster:
         self.place = np.empty(0, np.intp)
         common = np.argsort(-np.bincount(data.y, data.weight, minlength=k), kind="stable")[:2]
         self.add_rivals(np.arange(m), np.where(data.y == common[0], common[1], common[0]))
+
+    def set_price(self, D: float) -> None:
+        """See :class:`.lpboost.Master`."""
+        self.D = D
+        self.session.change_column_bounds(self.place, 0.0, D * self.data.weight[self.who])
+        several = np.flatnonzero(self.row_of >= 0)
+        self.session.change_row_bounds(self.row_of[several], -np.inf, D * self.data.weight[several])
 
     def _answers(self, columns: Sequence[Column], who: NDArray, rival: NDArray) -> NDArray:
         """Contributions of classifiers to the margins of observations against rivals."""
@@ -172,7 +186,9 @@ class JointMaster:
         has_row = np.flatnonzero(self.row_of[who] >= 0)
         entries[self.row_of[who[has_row]], has_row] = 1.0
         weight = self.D * self.data.weight
-        place = self.session.add_columns(np.zeros(who.size), 0.0, weight[who], entries)
+        place = self.session.add_columns(
+            np.full(who.size, -1.0 if self.unit_margins else 0.0), 0.0, weight[who], entries
+        )
         second = np.intersect1d(who[self.row_of[who] < 0], self.who)
         self.who, self.rival = np.r_[self.who, who], np.r_[self.rival, rival]
         self.place = np.r_[self.place, place]
@@ -182,86 +198,38 @@ class JointMaster:
             rows[np.searchsorted(second, self.who[mine]), self.place[mine]] = 1.0
             self.row_of[second] = self.session.add_rows(rows, -np.inf, weight[second])
 
-    def add_violated(self, margins: NDArray) -> int:
-        """Add the worst rival of observations whose margin against it is smaller than against those present."""
+    def slack(self, lam: NDArray) -> tuple[NDArray, NDArray]:
+        """See :class:`.lpboost.Master`; the multipliers are those of the worst rivals."""
+        margins = margins_of(scores_of(self.columns, lam, self.k), self.data.y)
+        lowest, worst = margins.min(axis=1), margins.argmin(axis=1)
+        w = np.zeros_like(margins)
+        w[np.arange(worst.size), worst] = multipliers(lowest, self.data.weight, self.D)
+        return lowest, w
+
+    def grow(self, lam: NDArray) -> tuple[NDArray, int]:
+        """See :class:`.lpboost.Master`: add the worst rival where a margin is smaller than against those present."""
+        margins = margins_of(scores_of(self.columns, lam, self.k), self.data.y)
         present = np.full(margins.shape[0], np.inf)
         np.minimum.at(present, self.who, margins[self.who, self.rival])
-        rho = soft_margin(present, self.data.weight, self.D)[0]
+        rho = 1.0 if self.unit_margins else soft_margin(present, self.data.weight, self.D)[0]
         worst = margins.argmin(axis=1)
         lowest = margins[np.arange(worst.size), worst]
-        violated = np.flatnonzero((lowest < present - _NOISE) & (lowest < rho - _NOISE))
+        violated = np.flatnonzero((lowest < present - NOISE) & (lowest < rho - NOISE))
         if violated.size:
             self.add_rivals(violated, worst[violated])
-        return int(violated.size)
+        return lowest, int(violated.size)
 
     def solve(self, time_limit: float) -> tuple[NDArray, NDArray, float, bool]:
         """Return (w as (m, k), lambda, beta, whether solved to optimality)."""
-        clock = Clock(time_limit)
-        answer = self.session.solve(time_limit)
-        if not answer.is_optimal and not clock.is_over:  # the engine lost its way from an old basis
-            self.session.forget_basis()
-            answer = self.session.solve(max(clock.left, 0.0))
+        answer = answered(self.session, time_limit)
         w = np.zeros((self.data.y.size, self.k))
         w[self.who, self.rival] = np.clip(answer.x[self.place], 0.0, None)
-        dual = answer.row_dual[self.classifier_row]
-        return w, np.where(dual < -_NOISE, -dual, 0.0), float(answer.x[0]), answer.is_optimal
+        return w, weights_of(answer.row_dual[self.classifier_row]), float(answer.x[0]), answer.is_optimal
 
 
-def solve(
-    oracle: ClassOracle,
-    nu: float = 0.5,
-    *,
-    tol: float = 1e-9,
-    n_columns: int = 10,
-    max_iter: int = 10_000,
-    time_limit: float = np.inf,
-    start: Sequence[Column] = (),
-    gap: float = 0.0,
-    proof: bool = True,
-) -> LPBoostResult:
-    """Solve the program over all rules of the oracle; parameters and result are those of :func:`.lpboost.solve`.
+def solve(oracle: ClassOracle, nu: float = 0.5, **options: Any) -> LPBoostResult:
+    """Solve the program over all rules of the oracle; options and result are those of :func:`.lpboost.solve`.
 
     ``evidence`` of the result is w as (m, k).
     """
-    if not 0 < nu <= 1:
-        raise ValueError(f"nu must lie in (0, 1], got {nu!r}.")
-    data, k = oracle.data, oracle.k
-    clock, D = Clock(time_limit), 1.0 / (nu * data.total)
-    master = JointMaster(data, k, D)
-    constants = oracle.constants()
-    master.add(constants + [column for column in start if column.key not in {c.key for c in constants}])
-    known = {column.key for column in master.columns}
-    upper, nodes, status, n_iter = np.inf, 0, Status.ITERATION_LIMIT, 0
-    weights, objective, rho, evidence = np.zeros(0), -np.inf, 0.0, None
-    while n_iter < max_iter:
-        n_iter += 1
-        w, lam, beta, solved = master.solve(max(clock.left, 0.0))
-        if not solved:
-            status = Status.TIME_LIMIT if clock.is_over else Status.STALLED
-            break
-        lam = lam / lam.sum()
-        margins = margins_of(scores_of(master.columns, lam, k), data.y)
-        reached_rho, reached = soft_margin(margins.min(axis=1), data.weight, D)
-        if reached > objective:
-            weights, objective, rho = lam, reached, reached_rho
-        n_rivals = master.add_violated(margins)
-        threshold = beta + max(tol, gap * objective)
-        columns, bound, n = oracle.offer(w, threshold, n_columns, max(clock.left, 0.0), oracle.max_order <= 2)
-        if not columns and not n_rivals and proof and oracle.max_order > 2:
-            columns, bound, n = oracle.offer(w, threshold, n_columns, max(clock.left, 0.0), True)
-        nodes += n
-        if bound < upper:
-            upper, evidence = bound, w
-        clock.note(objective, upper)
-        fresh = [column for column in columns if column.key not in known]
-        if clock.is_over or not (fresh or n_rivals):
-            done = upper < np.inf and not clock.is_over
-            status = Status.OPTIMAL if done else Status.TIME_LIMIT if clock.is_over else Status.STALLED
-            break
-        if fresh:
-            master.add(fresh)
-            known |= {column.key for column in fresh}
-    weights = np.pad(weights, (0, len(master.columns) - weights.size))
-    return LPBoostResult(
-        master.columns, weights, rho, objective, upper, status, n_iter, nodes, tuple(clock.history), nu, evidence,
-    )  # fmt: skip
+    return generate(JointMaster(oracle.data, oracle.k, price_of_slack(oracle.data, nu)), oracle, nu, **options)

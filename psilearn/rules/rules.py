@@ -12,7 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 from . import checks
 from .attributes import Attribute, Conjunction, Table
 from .binarize import as_table
-from .pricing.search import Attributes, Monomial, price
+from .pricing.data import Attributes, Monomial
+from .pricing.search import price
 
 
 @dataclass(frozen=True)
@@ -136,7 +137,7 @@ def best_monomial(
         raise ValueError(f"best_monomial needs at least one row and one attribute, got A of shape {A.shape}.")
     if A.ndim != 2 or not np.isin(A, (0, 1)).all():
         raise ValueError("best_monomial needs a two-dimensional matrix of zeros and ones.")
-    classes, codes = np.unique(y, return_inverse=True)
+    classes, codes = checks.labels(y)
     if classes.size > 2 or y.shape != (A.shape[0],):
         raise ValueError("best_monomial needs one label per row, of at most two classes.")
     if max_order is not None:

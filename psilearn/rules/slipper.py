@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from ..core.result import Status
 from .observations import Observations
+from .pricing.data import Monomial
 from .pricing.oracles import Column
-from .pricing.search import Monomial
 
 _GROW_SHARE = 2 / 3
 

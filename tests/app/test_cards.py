@@ -89,3 +89,16 @@ def test_the_form_is_for_rules():
     model = LPBoostClassifier(base_learner="precomputed").fit(X, X[:, 0] > 0)
     with pytest.raises(ValueError, match="base_learner"):
         what_if_form(model)
+
+
+def test_every_form_of_the_card_says_what_a_score_of_zero_means(fitted):
+    model, X, y = fitted
+    card = score_card(model, X, y)
+    picture = " ".join(
+        "".join(text.itertext()) for text in ElementTree.fromstring(card.svg()) if text.tag[-4:] == "text"
+    )
+    assert card.how.endswith(f"0 is {card.otherwise}.")
+    assert card.how in card.text()
+    assert card.how in picture
+    for _, points in card.lines:
+        assert f"{points:+.4g}".replace("-", "\u2212") in picture

@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 import pytest
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from psilearn import SVMClassifier
 from psilearn.app.cli import STOPPED, main
@@ -377,3 +378,29 @@ def test_large_table_within_the_budget(psilearn, tmp_path):
     assert "200000 rows" in done.stdout
     assert re.search(r"SVC, rbf kernel: trained on a random \d+ of 140000 rows", done.stdout)
     assert "SVM, l2: trained" not in done.stdout
+
+
+def test_warmup_compiles_and_says_only_that(psilearn):
+    done = psilearn("warmup")
+    assert done.returncode in (0, None)
+    assert done.stderr == ""
+    assert re.fullmatch(r"Everything is compiled \(\d+ s\); first fits no longer wait\.\n", done.stdout)
+
+
+def test_linear_algebra_runs_on_one_thread_unless_the_environment_says_otherwise(monkeypatch):
+    for name in [name for name in os.environ if name.endswith("_NUM_THREADS")]:
+        monkeypatch.delenv(name)
+    seen = []
+
+    def libraries(**options):
+        seen.append({library["num_threads"] for library in threadpool_info()})
+
+    monkeypatch.setattr("psilearn.app.cli.app", libraries)
+    monkeypatch.setattr(sys, "argv", ["psilearn"])
+    with threadpool_limits(2):
+        for threads in (None, "2"):
+            if threads:
+                monkeypatch.setenv("OMP_NUM_THREADS", threads)
+            with pytest.raises(SystemExit):
+                main()
+    assert seen == [{1}, {2}]

@@ -179,3 +179,27 @@ def test_order_auto_takes_what_the_data_need():
     single = LPBoostClassifier(nu="auto", max_order="auto").fit(X, X[:, 0])
     assert single.max_order_.tolist() == [1]
     assert LPBoostClassifier(nu=0.5, max_order="auto").fit(X, either).max_order_.tolist() == [2]
+
+
+def test_a_tuned_margin_of_l0_rboost_asks_for_more_where_labels_are_wrong():
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(1400, 8))
+    y = (X[:, 0] + 0.7 * X[:, 1] > 0).astype(int)
+    given = np.where(rng.random(400) < 0.2, 1 - y[:400], y[:400])
+    clean, noisy = (L0BoostClassifier(rho="cv").fit(X[:400], labels) for labels in (y[:400], given))
+    assert clean.rho_ < noisy.rho_
+    assert clean.score(X[400:], y[400:]) > 0.9
+    plain = L0BoostClassifier().fit(X[:400], given)
+    assert noisy.n_rules_ < plain.n_rules_
+    assert noisy.score(X[400:], y[400:]) > plain.score(X[400:], y[400:])
+    assert noisy.verify(X[:400], given).ok
+    with pytest.raises(ValueError, match="rho must lie in"):
+        L0BoostClassifier(rho="large").fit(X[:400], given)
+
+
+def test_a_tuned_margin_serves_several_classes():
+    X, y = np.arange(90.0)[:, None], np.repeat(["a", "b", "c"], 30)
+    model = L0BoostClassifier(rho="cv", max_order=2).fit(X, y)
+    assert model.score(X, y) == 1.0
+    assert model.rho_ == min(result.rho for result in model.results_)
+    assert model.verify(X, y).ok

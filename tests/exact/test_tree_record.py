@@ -5,7 +5,8 @@ import numpy as np
 from psilearn import PsiClassifier
 from psilearn.exact.two_class.tree.record_jit import make_record, note_division, with_room
 from psilearn.proofs.statement import state
-from psilearn.proofs.tree import Replay, make_model
+from psilearn.proofs.two_class.scaled import make_model
+from psilearn.proofs.two_class.tree import Replay
 from psilearn.proofs.write import tree_hints
 
 

@@ -139,5 +139,7 @@ def test_best_monomial_refuses_what_it_cannot_read():
         best_monomial([[0, 2]], [1])
     with pytest.raises(ValueError, match="two classes"):
         best_monomial([[0], [1], [1]], [0, 1, 2])
+    with pytest.raises(ValueError, match="of one type, got int and str"):
+        best_monomial([[0], [1]], np.array([0, "a"], dtype=object))
     with pytest.raises(ValueError, match="max_order"):
         best_monomial([[0], [1]], [0, 1], max_order=-1)

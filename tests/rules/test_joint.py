@@ -10,9 +10,9 @@ from scipy.optimize import linprog
 from psilearn.estimators.rules import LPBoostClassifier
 from psilearn.rules import joint, lpboost
 from psilearn.rules.observations import Observations
-from psilearn.rules.pricing.search import Monomial
+from psilearn.rules.pricing.data import Monomial
 
-from oracles.rule_programmes import all_monomials
+from oracles.rule_programs import all_monomials
 
 
 def random_classes(rng):

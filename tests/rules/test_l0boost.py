@@ -1,4 +1,4 @@
-"""L0-RBoost against the relaxation and the integer programme written out in full, and the paper's three errors."""
+"""L0-RBoost against the relaxation and the integer program written out in full, and the paper's three errors."""
 
 import itertools
 
@@ -9,15 +9,16 @@ from scipy.optimize import linprog
 from psilearn.core.result import Status
 from psilearn.engines.highs import HighsSession
 from psilearn.rules.l0 import boost as l0boost
+from psilearn.rules.l0 import bounds
 from psilearn.rules.observations import Observations
 from psilearn.rules.pricing.oracles import MatrixOracle, MonomialOracle
 
-from oracles.rule_programmes import (
+from oracles.rule_programs import (
     all_columns,
     all_monomials,
     in_cut,
     integer_optimum,
-    programme,
+    program,
     random_data,
     relaxation,
 )
@@ -93,7 +94,7 @@ def _only_once(solve_master):
 def test_the_central_path_leaves_few_pivots_to_the_simplex_method(monkeypatch):
     rng = np.random.default_rng(8)
     data = Observations.merge(rng.integers(0, 2, (120, 10)), rng.choice([-1, 1], 120))
-    cost = l0boost.mdl_costs(2, 10, data.total)
+    cost = bounds.mdl_costs(2, 10, data.total)
     pivots, results = [], []
     solve = HighsSession.solve
 
@@ -145,7 +146,7 @@ def price_as_printed(data, H, c, rho):
     m = data.y.size
     while True:
         U = len(gamma)
-        cost, A, b, total = programme(data, H[:, gamma], c[gamma], rho, "valid")
+        cost, A, b, total = program(data, H[:, gamma], c[gamma], rho, "valid")
         lp = linprog(cost, A_ub=-A, b_ub=-b, A_eq=[total], b_eq=[1.0])
         dual, alpha = -lp.ineqlin.marginals, lp.eqlin.marginals[0]
         w, v = dual[:m], dual[m + U :]
@@ -202,7 +203,7 @@ def test_limits_give_valid_bounds():
     rng = np.random.default_rng(6)
     A, y = rng.integers(0, 2, (60, 8)), rng.choice([-1, 1], 60)
     data = Observations.merge(A, y)
-    cost = l0boost.mdl_costs(3, 8, data.total)
+    cost = bounds.mdl_costs(3, 8, data.total)
     oracle = MonomialOracle(data, 3, cost)
     best = l0boost.solve(data, oracle, 0.1, min_cost=cost.min())
     for rounds in (1, 2, 4, 6):
@@ -216,7 +217,7 @@ def test_limits_give_valid_bounds():
 def test_a_clock_that_stops_a_master_leaves_the_last_point_whole(rounds, monkeypatch):
     rng = np.random.default_rng(9)
     data = Observations.merge(rng.integers(0, 2, (60, 8)), rng.choice([-1, 1], 60))
-    cost = l0boost.mdl_costs(3, 8, data.total)
+    cost = bounds.mdl_costs(3, 8, data.total)
     solve_master, solved = l0boost.Workspace.solve_master, []
 
     def stopped(run):
@@ -249,8 +250,8 @@ def test_bounds_of_unfinished_runs_stay_below_the_relaxation(seed):
 
 def test_the_scaled_bound_is_the_best_feasible_scaling():
     # one classifier, cost 2, its cut charged 3: two thirds of the multipliers are feasible
-    assert l0boost.scaled_bound(3.0, 0.0, -1.0, 2.0) == pytest.approx(2 / 3 * 3 + 1 / 3 * 2)
-    assert l0boost.scaled_bound(3.0, -0.5, 0.0, 2.0) == 2.5
+    assert bounds.scaled_bound(3.0, 0.0, -1.0, 2.0) == pytest.approx(2 / 3 * 3 + 1 / 3 * 2)
+    assert bounds.scaled_bound(3.0, -0.5, 0.0, 2.0) == 2.5
 
 
 @pytest.mark.parametrize("seed", range(15))
@@ -269,7 +270,7 @@ def test_with_integer_costs_the_bound_on_the_integer_optimum_is_rounded_up(seed)
 
 
 def test_mdl_costs_follow_28():
-    cost = l0boost.mdl_costs(5, 30, 256)
+    cost = bounds.mdl_costs(5, 30, 256)
     assert cost[0] == pytest.approx(np.log2(5) / 8 + 1.5)
     assert cost[2] == pytest.approx((2 + np.log2(435) + np.log2(5)) / 8 + 1.5)
 

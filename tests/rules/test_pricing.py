@@ -4,10 +4,12 @@ import numpy as np
 import pytest
 
 from psilearn.rules.pricing import search as pricing
+from psilearn.rules.pricing import tree
 from psilearn.rules.pricing.chains import Chains
-from psilearn.rules.pricing.search import Attributes, Monomial, Pairs, price, price_greedily
+from psilearn.rules.pricing.data import Attributes, Monomial, Pairs
+from psilearn.rules.pricing.search import price, price_greedily
 
-from oracles.rule_programmes import all_monomials
+from oracles.rule_programs import all_monomials
 
 
 def enumerate_values(A, y, w, pairs, K, cost):
@@ -57,7 +59,7 @@ def distinct(values):
 @pytest.mark.parametrize("seed", range(20))
 def test_price_equals_enumeration(seed, first_chunk, monkeypatch):
     # after the first chunk of nodes the search reads gains and costs of pairs from a table
-    monkeypatch.setattr(pricing, "_FIRST_CHUNK", first_chunk)
+    monkeypatch.setattr(tree, "_FIRST_CHUNK", first_chunk)
     rng = np.random.default_rng(seed)
     for trial in range(100):
         # monomials of order 2 are valued outright or searched
@@ -80,7 +82,7 @@ def test_price_equals_enumeration(seed, first_chunk, monkeypatch):
 @pytest.mark.parametrize("first_chunk", [1, 512])
 @pytest.mark.parametrize("seed", range(5))
 def test_limits_give_honest_bounds_and_thresholds_cut(seed, first_chunk, monkeypatch):
-    monkeypatch.setattr(pricing, "_FIRST_CHUNK", first_chunk)
+    monkeypatch.setattr(tree, "_FIRST_CHUNK", first_chunk)
     rng = np.random.default_rng(100 + seed)
     stopped = 0
     for _ in range(60):
@@ -128,7 +130,7 @@ def test_the_table_of_pairs_changes_nothing_on_wider_data(monkeypatch):
         pairs = Pairs(rng.choice(positive, 15), rng.choice(negative, 15), rng.random(15)) if trial % 2 else None
         values = []
         for first_chunk in (1, 10**9):
-            monkeypatch.setattr(pricing, "_FIRST_CHUNK", first_chunk)
+            monkeypatch.setattr(tree, "_FIRST_CHUNK", first_chunk)
             found = price(Attributes(A, y), w, pairs, max_order=2 + trial % 4, n_columns=3, n_proved=3)
             values.append(found.values)
         np.testing.assert_allclose(*values, atol=1e-9)

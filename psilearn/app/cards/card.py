@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import html
+import re
+import textwrap
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +18,9 @@ _STYLE = """<style>.psi-card{font:16px/1.4 system-ui,sans-serif;max-width:44rem;
 .psi-card caption{text-align:left;padding:.35em .6em;font-weight:600}
 .psi-card td,.psi-card th{padding:.35em .6em;border-bottom:1px solid #8886;text-align:left;overflow-wrap:anywhere}
 .psi-card td:last-child,.psi-card th:last-child{text-align:right;white-space:nowrap}</style>"""
+
+#: Height of a line of the picture, and letters that fit into one.
+_SVG_LINE, _SVG_LETTERS = 28, 62
 
 
 @dataclass(frozen=True)
@@ -40,49 +45,73 @@ class ScoreCard:
     otherwise: str
     risks: list[tuple[float, float, int]]
 
+    @property
+    def how(self) -> str:
+        """What is done with the points."""
+        return f"Add up the points: above 0 is {self.positive}, below 0 is {self.negative}, 0 is {self.otherwise}."
+
     def text(self) -> str:
         """The card as plain text."""
         width = max([len(condition) for condition, _ in self.lines] + [12])
-        out = [f"Add up the points: above 0 is {self.positive}, below 0 is {self.negative}, 0 is {self.otherwise}."]
-        out += [f"  {condition:<{width}}  {points:+6.4g}" for condition, points in self.lines]
+        out = [self.how]
+        out += [f"  {condition:<{width}}  {_signed(points):>6}" for condition, points in self.lines]
         if self.risks:
             out.append(f"score: share of {self.positive} among the training rows (rows)")
-            out += [f"  {score:+6.4g}: {100 * share:3.0f}% ({n})" for score, share, n in self.risks]
+            out += [f"  {_signed(score):>6}: {100 * share:3.0f}% ({n})" for score, share, n in self.risks]
         return "\n".join(out)
+
+    def _parts(self) -> list[list[tuple[str, str]]]:
+        """Heads and lines of the points, and of the scores if there are any, in print."""
+        parts = [[("if", "points")] + [(_in_print(condition), _in_print(_signed(p))) for condition, p in self.lines]]
+        if self.risks:
+            scores = [(_in_print(_signed(score)), f"{100 * share:.0f}% of {n}") for score, share, n in self.risks]
+            parts.append([("score", self.positive), *scores])
+        return parts
 
     def html(self) -> str:
         """The card as an HTML fragment."""
-        rows = "".join(f"<tr><td>{html.escape(c)}</td><td>{p:+.4g}</td></tr>" for c, p in self.lines)
-        risks = "".join(f"<tr><td>{s:+.4g}</td><td>{100 * r:.0f}% of {n}</td></tr>" for s, r, n in self.risks)
-        table = (
-            f'<table class="psi-card"><tr><th>score</th><th>{html.escape(self.positive)}</th></tr>{risks}</table>'
-            if risks
-            else ""
-        )
-        return (
-            f'{_STYLE}<table class="psi-card"><caption>Add up the points: above 0 is {html.escape(self.positive)}, '
-            f"below 0 is {html.escape(self.negative)}, 0 is {html.escape(self.otherwise)}.</caption>"
-            f"<tr><th>if</th><th>points</th></tr>{rows}</table>{table}"
-        )
+        tables: list[str] = []
+        for head, *lines in self._parts():
+            caption = "" if tables else f"<caption>{html.escape(self.how)}</caption>"
+            rows = "".join(f"<tr><td>{html.escape(a)}</td><td>{html.escape(b)}</td></tr>" for a, b in lines)
+            cells = "".join(f"<th>{html.escape(cell)}</th>" for cell in head)
+            tables.append(f'<table class="psi-card">{caption}<tr>{cells}</tr>{rows}</table>')
+        return _STYLE + "".join(tables)
 
     def svg(self) -> str:
         """The card as an SVG picture, black on white, for printing."""
-        lines = [(condition, f"{points:+.4g}") for condition, points in self.lines]
-        lines += [(f"score {s:+.4g}", f"{100 * r:.0f}% of {n}") for s, r, n in self.risks]
-        height = 28 * (len(lines) + 2)
-        head = f"{self.positive} if the points add up to more than 0"
-        body = "".join(
-            f'<text x="12" y="{28 * k + 62}">{html.escape(left)}</text>'
-            f'<text x="548" y="{28 * k + 62}" text-anchor="end">{html.escape(right)}</text>'
-            f'<line x1="12" x2="548" y1="{28 * k + 70}" y2="{28 * k + 70}" stroke="#bbb"/>'
-            for k, (left, right) in enumerate(lines)
-        )
+        y, body = 14, ""
+        for line in textwrap.wrap(self.how, _SVG_LETTERS):
+            y += _SVG_LINE
+            body += f'<text x="12" y="{y}" font-weight="bold">{html.escape(line)}</text>'
+        for part in self._parts():
+            y += _SVG_LINE // 2
+            for k, (left, right) in enumerate(part):
+                weight = ' font-weight="bold"' if k == 0 else ""
+                y += _SVG_LINE
+                body += f'<text x="548" y="{y}" text-anchor="end"{weight}>{html.escape(_cut(right, 20))}</text>'
+                for place, line in enumerate(textwrap.wrap(left, _SVG_LETTERS - 10)):
+                    y += _SVG_LINE - 6 if place else 0
+                    body += f'<text x="12" y="{y}"{weight}>{html.escape(line)}</text>'
+                body += f'<line x1="12" x2="548" y1="{y + 8}" y2="{y + 8}" stroke="#bbb"/>'
         return (
-            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 560 {height}" font-family="sans-serif" '
-            f'font-size="15">'
-            f'<rect width="560" height="{height}" fill="white" stroke="black"/>'
-            f'<text x="12" y="30" font-weight="bold">{html.escape(head)}</text>{body}</svg>'
+            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 560 {y + 24}" font-family="sans-serif" '
+            f'font-size="15"><rect x="1" y="1" width="558" height="{y + 22}" fill="white" stroke="black"/>{body}</svg>'
         )
+
+
+def _signed(points: float) -> str:
+    """Points with their sign, nothing as 0."""
+    return f"{points:+.4g}" if points else "0"
+
+
+def _in_print(text: str) -> str:
+    """Comparisons and minus signs as printers set them."""
+    return re.sub(r"^-(?=[\d.])", "\u2212", text).replace(" <= ", " \u2264 ")
+
+
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else text[: most - 1] + "\u2026"
 
 
 def score_card(model: RuleBooster, X: Any = None, y: Any = None) -> ScoreCard:

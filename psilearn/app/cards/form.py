@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from ...estimators.rules.booster import TIE, RuleBooster
+from ...estimators.rules.booster import RuleBooster
+from ...estimators.rules.votes import TIE
 from ...rules.attributes import Attribute, Conjunction, Table
 from ...rules.reading import MOST_FEATURES, MOST_TRIALS
 from ...rules.rules import Rule

@@ -118,7 +118,7 @@ def _lp_boost(context: Context) -> Any:
 
 
 def _l0_boost(context: Context) -> Any:
-    return L0BoostClassifier(time_limit=context.limit)
+    return L0BoostClassifier(rho="cv", time_limit=context.limit, random_state=context.seed)
 
 
 def _logistic(context: Context) -> Any:

@@ -93,6 +93,8 @@ def tuned_fit(
 
 def _own_choice(model: Any) -> Tuning:
     """What a classifier has chosen by a cross-validation of its own."""
+    if getattr(model, "rho", None) == "cv":
+        return Tuning({"rho": float(model.rho_)})
     error = getattr(model, "held_out_error_", np.nan)
     if np.isnan(error):
         return Tuning()

@@ -8,7 +8,6 @@ from contextlib import suppress
 
 import numpy as np
 import pandas as pd
-from sklearn.exceptions import ConvergenceWarning
 
 from ...engines.highs import ProgramError
 from .methods import Context, Method
@@ -24,7 +23,7 @@ def warm_up(methods: Sequence[Method], n_classes: int, progress: Callable[[str, 
     context = Context(limit=None, seed=0, n_classes=k, n_rows=len(y), n_features=X.shape[1])
     ours = [m for m in methods if m.is_ours]
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
+        warnings.simplefilter("ignore")  # what a tiny sample deserves is no news
         for at, method in enumerate(ours):
             progress("loading and, the first time, compiling", at / len(ours))
             for build in filter(None, (method.build, method.tuned_by)):

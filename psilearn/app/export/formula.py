@@ -18,7 +18,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from ...core.spaces.gram import Kernel
 from ...estimators.base import MarginEstimator
-from ...estimators.rules.booster import TIE, RuleBooster
+from ...estimators.rules.booster import RuleBooster
+from ...estimators.rules.votes import TIE
 from ...rules.attributes import Attribute
 from ...rules.rules import Rule
 from ..tablemodel import TableModel

@@ -16,7 +16,7 @@ from typing import Any, BinaryIO
 import joblib
 import numpy as np
 
-from .describing import Description
+from .description import Description
 from .sums import Sums, evaluate
 from .workers import Workers
 

@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 
 from ...core.result import Verification, relative_gap
 from ...rules import joint, lpboost
-from ...rules.l0 import boost as l0boost
-from ...rules.l0 import exact
+from ...rules.l0 import bounds, exact
 from ...rules.l0.cuts import PairCuts
+from ...rules.l0.result import L0BoostResult
 from ...rules.observations import Observations
+from ...rules.pricing.data import Monomial
 from ...rules.pricing.oracles import Column, LearnerOracle, MatrixOracle, MonomialOracle, Oracle
-from ...rules.pricing.search import Monomial
 
 #: Allowance for rounding: edges and margins lie in [-1, 1], and the weights of the engine sum to one up to 1e-9.
 ROUNDING = 1e-8
@@ -28,16 +28,42 @@ ROUNDING = 1e-8
 
 def check_lpboost(data: Observations, oracle: Oracle, nu: float, result: lpboost.LPBoostResult) -> Verification:
     """Recompute the soft margin of the weights, and its upper bound: the largest edge of any rule under stored w."""
-    H = _answers(data, oracle, result)
-    if H is None or result.evidence is None or result.evidence.shape != data.y.shape:
+    H, w = _answers(data, oracle, result), result.evidence
+    if H is None or w is None or w.shape != data.y.shape:
         return _refused("the base learner, the data or the multipliers allow no proof")
-    lam, w, D = result.weights, result.evidence, 1.0 / (nu * data.total)
+    return _check_soft_margin(data, oracle, nu, result, data.y * (H @ result.weights), w)
+
+
+def check_joint(oracle: joint.ClassOracle, nu: float, result: lpboost.LPBoostResult) -> Verification:
+    """Recompute the soft margin against the best rivals, and its upper bound from the stored w_ir."""
+    data, k, w = oracle.data, oracle.k, result.evidence
+    keys = [column.key for column in result.columns]
+    fits = all(isinstance(key, joint.Vote) and key.order <= oracle.max_order and 0 <= key.target < k for key in keys)
+    if not fits or len(keys) != result.weights.size or w is None or w.shape != (data.y.size, k):
+        return _refused("the data or the multipliers allow no proof")
+    if np.any(w[np.arange(data.y.size), data.y] != 0):
+        return _refused("the multipliers are not feasible")
+    margins = joint.margins_of(joint.scores(result.columns, result.weights, data.X, k), data.y).min(axis=1)
+    return _check_soft_margin(data, oracle, nu, result, margins, w)
+
+
+def _check_soft_margin(
+    data: Observations,
+    oracle: Oracle,
+    nu: float,
+    result: lpboost.LPBoostResult,
+    margins: NDArray[np.float64],
+    w: NDArray[np.float64],
+) -> Verification:
+    """Compare what is stated with the soft margin of ``margins`` and with the largest edge under ``w``."""
+    lam, D = result.weights, 1.0 / (nu * data.total)
     if not (np.all(lam >= 0) and abs(lam.sum() - 1.0) <= ROUNDING):
         return _refused("the weights of the rules are not those of a vote")
-    objective = lpboost.soft_margin(data.y * (H @ lam), data.weight, D)[1]
+    objective = lpboost.soft_margin(margins, data.weight, D)[1]
     if not abs(objective - result.objective) <= ROUNDING:
         return _refused(f"the weights give the soft margin {objective!r}, {result.objective!r} is stated")
-    if not (np.all(w >= 0) and np.all(w <= D * data.weight + ROUNDING) and abs(w.sum() - 1.0) <= ROUNDING):
+    loads = w.reshape(data.y.size, -1).sum(axis=1)
+    if not (np.all(w >= 0) and np.all(loads <= D * data.weight + ROUNDING) and abs(w.sum() - 1.0) <= ROUNDING):
         return _refused("the multipliers are not feasible")
     bound = oracle.offer(w, None, -1.0, 1).bound
     if not bound <= result.upper_bound + ROUNDING:
@@ -45,33 +71,8 @@ def check_lpboost(data: Observations, oracle: Oracle, nu: float, result: lpboost
     return Verification(True, objective, bound, relative_gap(-objective, -bound), "")
 
 
-def check_joint(oracle: joint.ClassOracle, nu: float, result: lpboost.LPBoostResult) -> Verification:
-    """Recompute the soft margin against the best rivals, and its upper bound from the stored w_ir."""
-    data, k = oracle.data, oracle.k
-    lam, w, D = result.weights, result.evidence, 1.0 / (nu * data.total)
-    keys = [column.key for column in result.columns]
-    fits = all(isinstance(key, joint.Vote) and key.order <= oracle.max_order and 0 <= key.target < k for key in keys)
-    if not fits or len(keys) != lam.size or w is None or w.shape != (data.y.size, k):
-        return _refused("the data or the multipliers allow no proof")
-    if not (np.all(lam >= 0) and abs(lam.sum() - 1.0) <= ROUNDING):
-        return _refused("the weights of the rules are not those of a vote")
-    margins = joint.margins_of(joint.scores(result.columns, lam, data.X, k), data.y).min(axis=1)
-    objective = lpboost.soft_margin(margins, data.weight, D)[1]
-    if not abs(objective - result.objective) <= ROUNDING:
-        return _refused(f"the weights give the soft margin {objective!r}, {result.objective!r} is stated")
-    own = w[np.arange(data.y.size), data.y]
-    loads = w.sum(axis=1)
-    is_feasible = np.all(w >= 0) and np.all(own == 0) and np.all(loads <= D * data.weight + ROUNDING)
-    if not (is_feasible and abs(w.sum() - 1.0) <= ROUNDING):
-        return _refused("the multipliers are not feasible")
-    bound = oracle.offer(w, -1.0, 1, math.inf, True)[1]
-    if not bound <= result.upper_bound + ROUNDING:
-        return _refused(f"the upper bound {result.upper_bound!r} is stated, but only {bound!r} is proved")
-    return Verification(True, objective, bound, relative_gap(-objective, -bound), "")
-
-
 def check_l0(
-    data: Observations, oracle: Oracle, rho: float, order_costs: list[float], result: l0boost.L0BoostResult
+    data: Observations, oracle: Oracle, rho: float, order_costs: list[float], result: L0BoostResult
 ) -> Verification:
     """Recompute z of (18) from a feasible (lambda, mu, xi), all cuts, and the lower bounds of stored multipliers."""
     H = _answers(data, oracle, result)
@@ -92,7 +93,7 @@ def check_l0(
     if not stated.lower_bound <= bound + allowance:
         return _refused(f"the lower bound {stated.lower_bound!r} is stated, but only {bound!r} is proved")
     is_integer = all(cost.is_integer() for cost in order_costs) and bool(np.all(data.weight == np.round(data.weight)))
-    if not stated.integer_bound <= l0boost.integer_bound(bound, is_integer) + allowance:
+    if not stated.integer_bound <= bounds.integer_bound(bound, is_integer) + allowance:
         return _refused(f"the bound {stated.integer_bound!r} on the integer optimum is stated, but not proved")
     if not _violation(data, H, mu, xi) <= stated.violation + ROUNDING and stated.lower_bound > -math.inf:
         return _refused(f"cuts are violated by more than {stated.violation!r}")
@@ -102,14 +103,14 @@ def check_l0(
 
 def check_limited(
     data: Observations,
-    dearer: Oracle,
+    costlier: Oracle,
     rho: float,
     costs: list[float],
-    result: l0boost.L0BoostResult,
+    result: L0BoostResult,
     max_rules: int,
 ) -> Verification:
     """Recompute the value in (15) of a list of at most ``max_rules`` rules, and its bound with raised costs."""
-    H = _answers(data, dearer, result)
+    H = _answers(data, costlier, result)
     lam = result.weights
     if H is None or not (np.all(lam > 0) and abs(lam.sum() - 1.0) <= ROUNDING and lam.size <= max_rules):
         return _refused("the base learner, the data or the list allow no proof")
@@ -118,16 +119,14 @@ def check_limited(
     allowance = ROUNDING * max(1.0, abs(objective))
     if not abs(objective - result.objective) <= allowance:
         return _refused(f"the list gives {objective!r}, {result.objective!r} is stated")
-    bound = _proved_bound(data, dearer, rho, min(costs) + result.theta, result) - result.theta * max_rules
+    bound = _proved_bound(data, costlier, rho, min(costs) + result.theta, result) - result.theta * max_rules
     if not result.lower_bound <= bound + allowance:
         return _refused(f"the lower bound {result.lower_bound!r} is stated, but only {bound!r} is proved")
     bound = min(bound, result.lower_bound)
     return Verification(True, objective, bound, relative_gap(objective, bound), "")
 
 
-def _proved_bound(
-    data: Observations, oracle: Oracle, rho: float, min_cost: float, result: l0boost.L0BoostResult
-) -> float:
+def _proved_bound(data: Observations, oracle: Oracle, rho: float, min_cost: float, result: L0BoostResult) -> float:
     if result.evidence is None:
         return -math.inf
     w, v, _, first, second = result.evidence
@@ -137,7 +136,7 @@ def _proved_bound(
         return -math.inf
     if np.any(data.y[first] != 1) or np.any(data.y[second] != -1):  # a cut is about two observations of two classes
         return -math.inf
-    return l0boost.bound_of(data, oracle, rho, min_cost, result.evidence)
+    return bounds.bound_of(data, oracle, rho, min_cost, result.evidence)
 
 
 def _violation(data: Observations, H: NDArray[Any], mu: NDArray[Any], xi: NDArray[Any]) -> float:
@@ -147,7 +146,7 @@ def _violation(data: Observations, H: NDArray[Any], mu: NDArray[Any], xi: NDArra
     return cuts.violated(H, mu, xi, 1e-6)[2]
 
 
-def _columns(oracle: Oracle, result: lpboost.LPBoostResult | l0boost.L0BoostResult) -> list[Column] | None:
+def _columns(oracle: Oracle, result: lpboost.LPBoostResult | L0BoostResult) -> list[Column] | None:
     """Return the columns of a result, made again from their keys; None if a base learner cannot do that."""
     if isinstance(oracle, LearnerOracle):
         return None
@@ -169,9 +168,7 @@ def _made_again(oracle: Oracle, key: Any) -> Column | None:
     return None
 
 
-def _answers(
-    data: Observations, oracle: Oracle, result: lpboost.LPBoostResult | l0boost.L0BoostResult
-) -> NDArray[Any] | None:
+def _answers(data: Observations, oracle: Oracle, result: lpboost.LPBoostResult | L0BoostResult) -> NDArray[Any] | None:
     """Return the answers of the rules on the observations, or None if the result is about other rules."""
     columns = _columns(oracle, result)
     if columns is None or not columns or len(columns) != len(result.weights):

@@ -13,7 +13,7 @@ from ...core.extras import optional
 from ...core.solving import Clock
 from ...rules import checks, frontier
 from ...rules.tuning import Settings
-from .classifiers import LPBoostClassifier
+from .lpboost import LPBoostClassifier
 
 __all__ = ["RulesPath", "rules_path"]
 

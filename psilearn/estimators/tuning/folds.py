@@ -21,9 +21,10 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing
 from sklearn.utils.metaestimators import _safe_split
 
+from ...core.result import go_on_after
 from ...core.solving import Clock
 from ...core.spaces import KernelSpace
-from ...solve import solve_path
+from ...solvers import solve_path
 from ..base import MarginEstimator
 from ..encode import encode
 from ..warmup import warm_up
@@ -154,6 +155,7 @@ def scores_on_fold(
             return _along_path(model, family, X, y, weight, rest, clock)
         _limit(model, clock.left)
         model.fit(X, y) if weight is None else model.fit(X, y, sample_weight=weight)
+        go_on_after(getattr(model, "status_", None))
         return np.array([_score(model, rest)])
 
 

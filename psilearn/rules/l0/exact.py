@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from ...core.result import Status
 from ...engines.highs import HighsSession
 from ..observations import Observations
+from ..pricing.data import Pairs
 from ..pricing.oracles import Column, separates
-from ..pricing.search import Pairs
 
 #: Above so many pairs no cuts are written.
 MAX_CUTS = 20_000

@@ -19,9 +19,10 @@ from numpy.typing import NDArray
 from ...core.solving import Clock
 from .. import short
 from ..observations import Observations
+from ..pricing.data import Monomial
 from ..pricing.oracles import Column, MonomialOracle
-from ..pricing.search import Monomial
 from . import boost, exact
+from .result import L0BoostResult
 
 #: Candidates of the integer program, its seconds at most, and the costs theta, in shares of the observations.
 MOST_CANDIDATES, MOST_SECONDS, THETAS = 60, 20.0, (0.01, 0.03, 0.1)
@@ -36,14 +37,14 @@ class Limited:
     objective: float
     lower_bound: float
     theta: float
-    relaxed: boost.L0BoostResult
+    relaxed: L0BoostResult
 
 
 def solve(
     data: Observations,
     costs: Sequence[float],
     rho: float,
-    relaxed: boost.L0BoostResult,
+    relaxed: L0BoostResult,
     max_rules: int,
     time_limit: float,
 ) -> Limited:
@@ -53,8 +54,8 @@ def solve(
     pool = {column.key: column for column in oracle.constants()}
     for extra in (share * data.total for share in THETAS):
         raised = [cost + extra for cost in costs]
-        dearer = MonomialOracle(data, len(costs) - 1, raised)
-        other = boost.solve(data, dearer, rho, min_cost=min(raised), time_limit=max(0.0, clock.left) / 4)
+        costlier = MonomialOracle(data, len(costs) - 1, raised)
+        other = boost.solve(data, costlier, rho, min_cost=min(raised), time_limit=max(0.0, clock.left) / 4)
         if other.lower_bound - extra * max_rules > bound:
             bound, theta, proof = other.lower_bound - extra * max_rules, extra, other
         pool |= {column.key: oracle.column(cast(Monomial, column.key)) for column in other.columns}

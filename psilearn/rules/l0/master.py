@@ -29,8 +29,8 @@ from numpy.typing import NDArray
 
 from ...engines.highs import HighsSession
 from ..observations import Observations
+from ..pricing.data import Pairs
 from ..pricing.oracles import Column, separates
-from ..pricing.search import Pairs
 from .interior import Iterate
 
 #: Multipliers of the engine below this are rounding noise.

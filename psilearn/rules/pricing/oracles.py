@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..observations import Observations
-from .search import Attributes, Monomial, Pairs, price, price_greedily
+from .data import Attributes, Monomial, Pairs
+from .search import price, price_greedily
 
 
 class Column(NamedTuple):

@@ -18,18 +18,18 @@ import math
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..exact.sample_state_jit import GONE, IN, OUT
-from ..exact.two_class.model import make_workspace, solve_fixed
-from .tree import Replay, Sparse, sparse
+from ...exact.sample_state_jit import GONE, IN, OUT
+from ...exact.two_class.model import make_workspace, solve_fixed
+from ..statement import Record
+from .node import Sparse, entries, sparse
+from .tree import Replay
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
-Record = dict[str, Any]
 
 #: Part of the goal beyond which a convex problem is not solved: room for the rounding of its multipliers.
 _BEYOND = 1e-4
@@ -264,8 +264,8 @@ class ConflictSearch:
         known = len(number)
         for step in state.steps:
             if isinstance(step, Conflict):
-                entries = {"multipliers": _entries(step.multipliers), **_weights(step.weights, number)}
-                yield {"conflict": step.members, **entries}
+                multipliers = {"multipliers": entries(step.multipliers)}
+                yield {"conflict": step.members, **multipliers, **_weights(step.weights, number)}
                 number[step] = len(number)
             else:
                 yield {"split": [step.sample, "t"]}
@@ -273,13 +273,9 @@ class ConflictSearch:
         for i, part in state.parts:
             yield {"split": [i, "t"]}
             yield from self._records(part, number)
-        yield {"leaf": _entries(state.leaf), **_weights(state.weights, number)}
+        yield {"leaf": entries(state.leaf), **_weights(state.weights, number)}
         for conflict in list(number)[known:]:
             del number[conflict]
-
-
-def _entries(multipliers: Sparse) -> list[list[int]]:
-    return [[int(i), int(a)] for i, a in zip(*multipliers)]
 
 
 def _weights(weights: list[Weight], number: dict[Conflict, int]) -> Record:

@@ -8,7 +8,7 @@ to a grid of integers and valued as the checker values them,
 
     D = sum_i min over [low_i, high_i) of (cost_i l(u) + alpha_i u) - P*(sum_i alpha_i y_i x_i),
 
-in floating point here, with a margin for rounding, and exactly by whoever checks the file. Margins are those of the
+in floating point here, with a margin for rounding, and exactly by the checker. Margins are those of the
 given data; multipliers are those of the scaled problem times ``unit_value``.
 """
 
@@ -18,23 +18,22 @@ import heapq
 import math
 import time
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..exact.sample_state_jit import FREE, GONE, IN, OUT, TILTED
-from ..exact.two_class.model import make_workspace, margin_bounds, solve_fixed
-from ..exact.two_class.node.active_set_jit import Basis
-from ..exact.two_class.node.node_jit import Model, solve_node
-from ..exact.two_class.node.simplex_jit import Tableau
-from ..exact.two_class.reduction import kernel_coordinates
-from ..exact.two_class.tree.record_jit import TreeRecord
-from . import cuts_jit, integers
-
-Array = NDArray[np.float64]
-Record = dict[str, Any]
+from ...exact.sample_state_jit import FREE, IN, OUT, TILTED
+from ...exact.two_class.model import make_workspace, margin_bounds
+from ...exact.two_class.node.active_set_jit import Basis
+from ...exact.two_class.node.node_jit import solve_node
+from ...exact.two_class.node.simplex_jit import Tableau
+from .. import integers
+from ..statement import Record
+from . import cuts_jit
+from .node import Hints, Node, sparse
+from .records import records
+from .scaled import Array, Scaled
 
 #: Ends of intervals are multiples of 2^MARGIN_UNIT, but for t itself.
 MARGIN_UNIT = -30
@@ -49,144 +48,6 @@ _ROUNDS, _TRIED, _WORTH = 4, 8, 0.1
 #: Lower ends raised between two solutions of their node, and the part of what a node lacks by which a sample's envelope
 #: must be below its loss for that.
 _BATCH, _LEAST_GAP = 16, 0.005
-#: Cuts per record, which keeps lines short.
-_CUTS = 64
-
-
-@dataclass
-class Scaled:
-    """The checker's samples in the scaled coordinates of the exact solvers, and the way back."""
-
-    model: Model
-    unit_value: float
-    basis: Array | None
-    centre: Array
-    K: Array | None
-    l2: float
-    X: Array
-
-    @property
-    def stretch(self) -> float:
-        """Size of the largest entry of the map from given to scaled coordinates."""
-        return 1.0 if self.basis is None else float(np.abs(self.basis).max(initial=0.0))
-
-    def allow(self, tolerance: float) -> None:
-        """Move breakpoints and jump down by the tolerance of the claim."""
-        model = self.model
-        self.model = model._replace(breakpoints=model.breakpoints - tolerance, t=model.t - tolerance)
-
-    def margins(self, W: Array, b: Array) -> Array:
-        """Margins of coefficients."""
-        return self.model.y * ((self.X if self.K is None else self.K) @ W[0] + b[0])
-
-    def moved_point(self, W: Array, b: Array, move: float) -> tuple[Array, Array]:
-        """Coefficients of the best function that believes the same samples and holds them at t + ``move`` or more."""
-        model, u = self.model, self.margins(W, b)
-        paid = np.maximum(model.breakpoints - np.maximum(u, model.t)[:, None], 0.0) @ model.slopes
-        state = np.where((u >= model.t - 2e-6) & (paid < model.cap), IN, GONE).astype(np.int8)
-        lifted = model._replace(t=model.t + move)
-        work = make_workspace(lifted)
-        solve_fixed(lifted, work, state, 2.0 * float(model.cost.sum()) * model.cap + 1.0)
-        if self.basis is None:
-            W = (self.unit_value * work.alpha * model.y / self.l2)[None, :]
-            # Rounding of the coordinates moves the scores a little; the intercept takes the mean of that.
-            scores = (self.K if self.K is not None else self.X) @ W[0]
-            return W, np.array([float(np.mean(model.y * work.u - scores))])
-        v = self.basis @ work.w
-        return v[None, :], np.array([work.b[0] - float(self.centre @ v)])
-
-
-def make_model(statement: Any) -> Scaled:
-    """Centre and scale the samples of a statement as the exact solvers do; samples stay in the checker's order."""
-    stated, problem = statement.exact, statement.problem
-    y = np.array(stated.sign, dtype=np.float64)
-    cost = np.array([float(c) for c in stated.cost])
-    K = None
-    if problem.is_kernel:
-        K = np.array(stated.space.K, dtype=np.float64) * 2.0**stated.space.e
-        X = kernel_coordinates(K)
-    else:
-        X = np.array(stated.rows, dtype=np.float64)
-    centre = X.mean(axis=0)
-    Z, basis = X - centre, np.eye(X.shape[1])
-    norm = 2 if problem.penalty.l2 > 0 else 1
-    if norm == 2:
-        if X.shape[1] > X.shape[0]:
-            basis = np.linalg.qr(Z.T)[0]
-            Z = Z @ basis
-        scale = math.sqrt(np.mean(np.sum(Z * Z, axis=1))) or 1.0
-        value = problem.penalty.l2 / scale**2
-    else:
-        weight = problem.penalty.l1_array((1, X.shape[1]))[0]
-        kept = np.isfinite(weight)
-        basis = basis[:, kept] / weight[kept]
-        Z = Z @ basis
-        scale = float(np.mean(np.max(np.abs(Z), axis=1, initial=0.0))) or 1.0
-        value = 1.0 / scale
-    z = np.ascontiguousarray(Z / scale)
-    difference = z[:, None, :] - z[None, :, :]
-    dist = np.sqrt(np.sum(difference**2, axis=2)) if norm == 2 else np.max(np.abs(difference), axis=2, initial=0.0)
-    hinges = np.array(problem.loss.hinges, dtype=np.float64).reshape(-1, 2)
-    loss = np.ascontiguousarray(hinges[:, 1]), np.ascontiguousarray(hinges[:, 0]), float(problem.loss.t)
-    free = np.full(y.size, FREE, np.int8)
-    rows = np.ascontiguousarray(z * y[:, None])
-    model = Model(rows, y, cost / value, dist, *loss, float(problem.loss.cap), norm, free)
-    return Scaled(model, value, None if K is not None else basis / scale, centre, K, float(problem.penalty.l2), X)
-
-
-#: Places and values of the entries of an array that are not zero.
-Sparse = tuple[NDArray[np.intp], Array]
-_NOTHING = np.zeros(0)
-
-
-def sparse(a: Array) -> Sparse:
-    """Return places and values of the entries that are not zero."""
-    places = np.flatnonzero(a)
-    return places, a[places]
-
-
-class Hints:
-    """The divisions that a search remembers, by the checker's samples. They prove nothing, but save trials."""
-
-    def __init__(self, record: TreeRecord, sample: NDArray[np.intp]) -> None:
-        self.sample = np.where(record.sample >= 0, sample[record.sample], -1)
-        self.child = record.child
-
-    def of(self, node: Node, t: float) -> int:
-        """Return the sample that divided a node, -1 if none is known; nodes whose side is decided are passed over."""
-        while node.number >= 0:
-            i = int(self.sample[node.number])
-            if i < 0:
-                break
-            if node.low[i] < t < node.high[i]:
-                return i
-            node.number = int(self.child[node.number]) + int(node.low[i] >= t)
-        return -1
-
-
-@dataclass(order=True)
-class Node:
-    """A node: its bound, intervals, warm start, the records that shrank it, and how it was closed or divided.
-
-    ``rank`` is the order in which nodes are taken, ``number`` that of the search's own tree (-1: not in it).
-    """
-
-    rank: float
-    bound: float
-    order: int
-    low: Array = field(compare=False)
-    high: Array = field(compare=False)
-    alpha: Array = field(compare=False)
-    b: float = field(compare=False)
-    leaf: Array = field(compare=False)
-    records: list[Record] = field(default_factory=list, compare=False)
-    cuts: list[tuple[Any, ...]] = field(default_factory=list, compare=False)
-    kept: list[tuple[Any, ...]] = field(default_factory=list, compare=False)
-    used: set[int] = field(default_factory=set, compare=False)
-    number: int = field(default=-1, compare=False)
-    closing: Sparse | None = field(default=None, compare=False)
-    split: tuple[int, float] | None = field(default=None, compare=False)
-    children: tuple[Any, ...] = field(default=(), compare=False)
 
 
 class Replay:
@@ -401,8 +262,8 @@ class Replay:
     def _forget(self, *nodes: Node) -> None:
         """Free the memory of nodes that are closed or divided: all but their multipliers that are not zero."""
         for node in nodes:
-            node.low = node.high = node.alpha = _NOTHING
-            node.closing, node.leaf = sparse(node.leaf), _NOTHING
+            node.closing = sparse(node.leaf)
+            node.low = node.high = node.alpha = node.leaf = np.zeros(0)
 
     def _divide(self, node: Node) -> tuple[Node, ...]:
         """Tighten a node and divide it; returns the open nodes that are left of it."""
@@ -522,64 +383,6 @@ class Replay:
         rise, fall = np.where(is_basic, 0.0, rise), np.where(is_basic, 0.0, fall)
         return basis.members.copy(), shares, np.zeros((free.size, 1)), rise, fall
 
-    # the file
-
-    def _entries(self, multipliers: Sparse) -> list[list[int]]:
-        return [[int(i), int(a)] for i, a in zip(*multipliers)]
-
-    def _cut_records(self, base: Sparse, cuts: list[Any]) -> Iterator[Record]:
-        lines = []
-        for i, side, c, who, step in cuts:
-            lines.append([i, "<" if side < 0 else ">", self._margin(c), [[j, int(x)] for j, x in zip(who, step)]])
-        for first in range(0, len(lines), _CUTS):
-            yield {"multipliers": self._entries(base), "cuts": lines[first : first + _CUTS]}
-
-    def _closing(self, node: Node) -> Sparse:
-        """Return the multipliers of a node that is not divided; open ones have them, too."""
-        return sparse(node.leaf) if node.closing is None else node.closing
-
-    def _prune(self) -> None:
-        """Drop the cuts that nothing below them rests on.
-
-        Raising the lower end of a sample changes the value of multipliers only if that sample's is not zero, so a cut
-        is needed only if its sample has a multiplier, or is divided or cut, somewhere below.
-        """
-        order, stack = [], [self.root]
-        while stack:
-            node = stack.pop()
-            order.append(node)
-            stack.extend(node.children)
-        for node in reversed(order):
-            if node.split is None:
-                node.used = set(self._closing(node)[0].tolist())
-            else:
-                node.used = {node.split[0]}.union(*(child.used for child in node.children))
-            for child in node.children:
-                child.used = set()
-            kept = []
-            for base, *parts in reversed(node.cuts):
-                lines = []
-                for i, side, c, size, who, step in reversed(list(zip(*parts))):
-                    if side > 0 or i in node.used:
-                        members = who[:size].tolist()
-                        lines.append((int(i), side, c, members, step[:size].tolist()))
-                        node.used.update((int(i), *members))
-                if lines:
-                    node.used.update(base[0].tolist())
-                    kept.append((base, lines[::-1]))
-            node.kept = kept[::-1]
-
     def records(self) -> Iterator[Record]:
-        """Yield the records of the tree in the order of the file: a node, its lower child, its upper child."""
-        self._prune()
-        stack = [self.root]
-        while stack:
-            node = stack.pop()
-            yield from node.records
-            for base, cuts in node.kept:
-                yield from self._cut_records(base, cuts)
-            if node.split is None:
-                yield {"leaf": self._entries(self._closing(node))}
-                continue
-            yield {"split": [node.split[0], self._margin(node.split[1])]}
-            stack.extend(node.children[::-1])
+        """Yield the records of the tree in the order of the file."""
+        return records(self.root, self._margin)

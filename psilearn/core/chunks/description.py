@@ -1,4 +1,4 @@
-"""What one look at the blocks tells before a fit: rows, labels, means and spreads, bad entries, and a few rows."""
+"""What one reading of the samples tells before a fit: counts, labels, means, what is wrong, and a few rows."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Array = NDArray[np.float64]
 
 
 class Description(NamedTuple):
-    """What one look at a block tells.
+    """What one reading of a block tells.
 
     Attributes
     ----------
