@@ -132,13 +132,13 @@ def in_dask(X, y, seconds=True):
 
 def test_a_worker_that_is_killed_changes_nothing():
     X, y = sample()
-    expected = SVMClassifier(tol=1e-6).fit(*in_dask(X, y, False))
+    expected = SVMClassifier().fit(*in_dask(X, y, False))
     with cluster(2) as workers, distributed.Client(workers):
         pid = next(iter(workers.workers.values())).pid
         rows, labels = in_dask(X, y)
         killer = threading.Timer(0.6, lambda: os.kill(pid, signal.SIGKILL))
         killer.start()
-        fit = SVMClassifier(tol=1e-6).fit(rows, labels)
+        fit = SVMClassifier().fit(rows, labels)
         killer.join()
         assert pid not in {w.pid for w in workers.workers.values()}, "the worker was killed while the fit ran"
     assert_array_equal(fit.coef_, expected.coef_)
