@@ -141,7 +141,7 @@ def test_definite_kernels_keep_their_claims():
 
 # -- every solver on every kind of problem ----------------------------------------------------------------------------
 
-registry = importlib.import_module("psilearn.solve")
+registry = importlib.import_module("psilearn.solvers")
 
 PENALTIES = {
     "l2": Penalty(l2=1.0),
