@@ -67,9 +67,10 @@ class PortfolioConstants:
     bound_share : float
         The same for the groups while they have the best bound: they cannot prove it, but if no search can in time,
         theirs is the bound that is reported.
-    least_nodes, hopeless_nodes : float
-        Shortest slice where nodes are limited, and multiple of the nodes left beyond which the tree leaves them to the
-        groups: a record of nodes says more than one of seconds.
+    least_nodes, trial_share, hopeless_nodes, counted_share : float
+        Where nodes are limited: the shortest slice, the part of all nodes after which the tree's record counts, the
+        multiple of those left beyond which it leaves them to the groups, and the part of its nodes that these get
+        anyway. A record of nodes says more than one of time.
     most_steps : int
         Steps of the local search where nodes are limited, at most.
     rounding : float
@@ -91,7 +92,9 @@ class PortfolioConstants:
     least_share: float = 0.08
     bound_share: float = 0.25
     least_nodes: int = 128
-    hopeless_nodes: float = 4.0
+    trial_share: float = 0.25
+    hopeless_nodes: float = 16.0
+    counted_share: float = 0.15
     most_steps: int = 4000
     rounding: float = 1e-7
     restart_seconds: float = 3.0
@@ -294,13 +297,14 @@ class Portfolio:
     def _run_counted(self, budget: Budget) -> bool:
         """Share a number of nodes between the tree and the groups. No clock is read, so the outcome can be repeated.
 
-        The tree proves easy problems at once. Then the groups get a share, because their bounds rise fast, and as soon
-        as the tree will not be done in anything like the nodes that are left, all of them.
+        The tree proves easy problems at once. Then the groups get a share, because their bounds rise fast, and if the
+        tree, after a fair trial, will not be done in anything like the nodes that are left, all of them.
         """
         end = self.work + budget.work
         while self.work < end and not budget.is_over:
-            member, left = self._next_counted(end - self.work), end - self.work
-            nodes = math.ceil(min(max(CONSTANTS.least_nodes, CONSTANTS.slice_growth * self.work), left))
+            left = end - self.work
+            member, most = self._next_counted(left)
+            nodes = math.ceil(min(max(CONSTANTS.least_nodes, min(CONSTANTS.slice_growth * self.work, most)), left))
             before = member.search.work if member.search is not None else 0
             if self._run_alone(member, Budget(nodes, budget.clock, budget.until)):
                 return True
@@ -308,15 +312,17 @@ class Portfolio:
             member.progress.note(float(member.search.work - before), member.search.bound)
         return False
 
-    def _next_counted(self, left: float) -> Member:
-        """Whose nodes come next."""
+    def _next_counted(self, left: float) -> tuple[Member, float]:
+        """Whose nodes come next, and how many at most."""
         groups, tree = self.groups, self.tree
         if groups is None or not groups.is_able or tree.progress.total == 0.0:
-            return tree
-        if groups.progress.total <= CONSTANTS.bound_share * tree.progress.total:
-            return groups
-        goal = float(self.best.value[0])
-        return tree if tree.progress.expected_seconds(goal) < CONSTANTS.hopeless_nodes * left else groups
+            return tree, left
+        share = CONSTANTS.counted_share * tree.progress.total - groups.progress.total
+        if share >= 0.0:
+            return groups, share
+        is_tried = tree.progress.total >= CONSTANTS.trial_share * (self.work + left)
+        expected = tree.progress.expected_seconds(float(self.best.value[0]))
+        return (groups if is_tried and expected > CONSTANTS.hopeless_nodes * left else tree), left
 
     def _run_alone(self, member: Member, budget: Budget) -> bool:
         """Give a search the whole budget."""
