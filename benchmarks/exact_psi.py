@@ -8,7 +8,7 @@ limit counts with the limit, which understates our lead.
 d = 2: the unit disk, every tenth label flipped; d = 8: squares and coordinates of the quadratic case of the same paper,
 one label in twenty flipped; d = 30: breast cancer (WDBC, n = 569 in all); d = 8 and 30: two Gaussian classes that
 overlap, one label in twenty flipped. The published record for such losses (ramp, hard margin) by a mixed-integer
-programme in a commercial solver is n = 500 (Brooks, 2011).
+program in a commercial solver is n = 500 (Brooks, 2011).
 """
 
 from __future__ import annotations

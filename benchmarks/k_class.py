@@ -1,4 +1,4 @@
-"""Global k-class psi-learning: outer approximation, cones and patterns against the plain integer programme in SCIP.
+"""Global k-class psi-learning: outer approximation, cones and patterns against the plain integer program in SCIP.
 
 Example 1 of Liu, Shen and Doss (Multicategory psi-learning and support vector machine: computational tools, 2005):
 n = 100, three classes, one feature with x | y from Beta(1, 5), Beta(2, 2), Beta(5, 1), psi with a = 2, C = 1000.
@@ -103,7 +103,7 @@ def timed_fit(solver, problem, gap_tol, limit=np.inf):
 
 
 def against_scip(name, problem, ours, result, gap_tol, limit) -> Row:
-    """SCIP's plain programme; it counts with its limit where it does not finish."""
+    """SCIP's plain program; it counts with its limit where it does not finish."""
     theirs, (objective, bound, solved, n_nodes) = timed(lambda: scip(problem, gap_tol, limit))
     state = "solved" if solved else f"not solved, gap {100 * (objective - bound) / objective:.0f}%"
     checks = {"our bound below their value": result.lower_bound <= objective * (1 + 1e-6)}

@@ -1,11 +1,11 @@
-"""Sparse and abstaining machines against LIBLINEAR, SGD, the plain linear programme, and the paper's own method.
+"""Sparse and abstaining classifiers against LIBLINEAR, SGD, the plain linear program, and the paper's own method.
 
 The simulation of Choi, Kim, Han and Kang (An algorithm for support vector machines with a reject option using bundle
 method, 2009): two Gaussians with means +-0.5 in the first five coordinates and covariance r^|k-l|, r = 0.3; reject
 hinge with d = 0.2; relative duality gap 1e-3, certified; lambda = 0.01 n unless said. Single fits are the bundle
 method's unless said; paths and sparse data are Newton's method on rounded hinges, which is what solver="auto" takes.
 
-The plain linear programme of the l1 support vector machine is timed in HiGHS with interior point (without crossover)
+The plain linear program of the l1 support vector machine is timed in HiGHS with interior point (without crossover)
 and with simplex on fewer samples of the same data, where it ends within minutes; both grow faster than linearly in n,
 so scaling the better of the two by n is in its favour.
 """
@@ -29,12 +29,12 @@ from psilearn.convex.smoothed import solver as smoothed
 from psilearn.core.losses import Hinge, RejectHinge
 from psilearn.core.problem import Problem
 from psilearn.core.solving import Options
-from psilearn.solve import choose_convex, solve_path
-from psilearn.solve import solve as solve_with
+from psilearn.solvers import choose_convex, solve_path
+from psilearn.solvers import solve as solve_with
 
 OPTIONS = Options(tol=1e-3)
 SPARSE = Options(tol=1e-3, time_limit=300.0)
-#: Seconds for the plain linear programme and the paper's bundle.
+#: Seconds for the plain linear program and the paper's bundle.
 LIMIT = 150.0
 
 
@@ -90,7 +90,7 @@ def one_pass(X, y) -> Row:
 
 
 def half(X, y, lam=0.01) -> Row:
-    """With d = 1/2 the reject hinge is the hinge: the l2 machine that LIBLINEAR solves, too."""
+    """With d = 1/2 the reject hinge is the hinge: the l2 problem that LIBLINEAR solves, too."""
     seconds, result, checks = fit(problem_of(X, y, lam, RejectHinge(0.5), L2))
     theirs, _ = timed(lambda: LinearSVC(loss="hinge", C=1.0 / (lam * y.size)).fit(X, y))
     name = f"n={y.size:.0e} p={X.shape[1]} l2 d=1/2, LinearSVC(hinge)"
@@ -141,7 +141,7 @@ def sparse_fit(n, lam) -> Row:
     return Row(f"CSR {n:.0e} x {n:.0e}, LinearSVC(l1)", seconds, theirs, at_most(seconds / theirs, 5.0), checks, note)
 
 
-def plain_programme(problem, engine):
+def plain_program(problem, engine):
     """CPU seconds of min sum |w| + C sum xi, y f + xi >= 1, over (w+, w-, b, xi)."""
     X, s, n, p = problem.space.X, problem.signs, problem.n, problem.space.dim
     A = sp.hstack([sp.csr_matrix(s[:, None] * X), sp.csr_matrix(-s[:, None] * X), s[:, None], sp.identity(n)]).tocsr()
@@ -161,12 +161,12 @@ def plain_programme(problem, engine):
     return timed(model.run)[0]
 
 
-def against_programme(X, y, small) -> Row:
+def against_program(X, y, small) -> Row:
     seconds, _, checks = fit(problem_of(X, y, loss=Hinge()))
     rows = np.random.default_rng(0).permutation(y.size)[:small]
     part = problem_of(np.ascontiguousarray(X[rows]), y[rows], loss=Hinge())
-    theirs = min(plain_programme(part, engine) for engine in ("ipm", "simplex")) * y.size / small
-    name = f"n={y.size:.0e} p={X.shape[1]} hinge, plain programme in HiGHS"
+    theirs = min(plain_program(part, engine) for engine in ("ipm", "simplex")) * y.size / small
+    name = f"n={y.size:.0e} p={X.shape[1]} hinge, plain program in HiGHS"
     return Row(name, seconds, theirs, at_most(seconds / theirs, 0.05), checks, f"theirs scaled from n={small}")
 
 
@@ -181,7 +181,7 @@ def warm_up() -> None:
 
 
 def rows(plan: Plan) -> Iterator[Row]:
-    """Single fits, a pass, the l2 limit, paths, the paper's method, the plain programme, sparse data."""
+    """Single fits, a pass, the l2 limit, paths, the paper's method, the plain program, sparse data."""
     warm_up()
     if not plan.quick:
         yield from single_fits(*simulate(1_000_000, 20), [(liblinear_l1, 0.5), (sgd_l1, 0.5)])
@@ -193,5 +193,5 @@ def rows(plan: Plan) -> Iterator[Row]:
         yield half(X, y)
         yield from path(X, y, points)
     yield papers_bundle(X, y)
-    yield against_programme(X, y, 1000 if plan.quick else 4000)
+    yield against_program(X, y, 1000 if plan.quick else 4000)
     yield sparse_fit(10_000, 5e-4) if plan.quick else sparse_fit(100_000, 5e-5)

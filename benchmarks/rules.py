@@ -115,7 +115,7 @@ def pricing():
     print(f"  M=300 N=30 K=5, 50 best: {found.n_nodes} nodes, {rate:.2f}e6 nodes/s   target 1e6   {met(rate >= 1)}")
     A, y = planted(10_000, 1000)
     weight = np.random.default_rng(2).uniform(0.5, 1.5, len(y))
-    for label in (-1, 1):  # balanced, as the multipliers of a boosting programme are
+    for label in (-1, 1):  # balanced, as the multipliers of a boosting program are
         weight[y == label] /= 2 * weight[y == label].sum()
     seconds, found = seconds_of(lambda: best_monomial(A, y, weight, max_order=5))
     print(f"  M=1e4 N=1000 K=5, random weights: {found.n_nodes} nodes, exact {found.is_exact}  "
@@ -185,7 +185,7 @@ def ratio(method, name, spent):
 
 
 def warm():
-    print("Warm session against a cold solve of the same programme, same sequence")
+    print("Warm session against a cold solve of the same program, same sequence")
     spent = {"warm": 0.0, "cold": 0.0}
     plain = HighsSession.solve
 

@@ -92,7 +92,7 @@ def kernel_rows(plan: Plan) -> Iterator[Row]:
 
 
 def rows(plan: Plan) -> Iterator[Row]:
-    """Linear and kernel machines, two and more classes."""
+    """Linear and kernel classifiers, two and more classes."""
     yield from linear_rows(plan)
     yield from kernel_rows(plan)
     name = "linear, a million samples, ours alone"

@@ -1,5 +1,6 @@
 """Sphinx configuration."""
 
+import inspect
 import os
 import re
 import sys
@@ -30,7 +31,7 @@ extensions = [
     "sphinx_gallery.gen_gallery",
 ]
 source_suffix = {".rst": "restructuredtext", ".md": "markdown"}
-exclude_patterns = ["_build", "gallery/**/*.ipynb", "gallery/**/*.py", "sg_execution_times.rst"]
+exclude_patterns = ["_build", "templates", "gallery/**/*.ipynb", "gallery/**/*.py", "**/sg_execution_times.rst"]
 templates_path = ["templates"]
 html_theme = "pydata_sphinx_theme"
 html_title = f"psilearn {version}"
@@ -40,7 +41,10 @@ html_theme_options = {
     "secondary_sidebar_items": ["page-toc"],
     "show_prev_next": True,
 }
-html_static_path: list[str] = []
+#: Pages without pages below them need no list of those beside them.
+html_sidebars = {name: [] for name in ("errata", "comparisons", "reproduction/index", "faq", "migration", "changes")}
+html_static_path = ["static"]
+html_css_files = ["site.css"]
 autosummary_generate = True
 autodoc_typehints = "none"
 numpydoc_show_class_members = False
@@ -91,6 +95,13 @@ def plain_text(app, what, name, obj, options, lines):
             indent = depth
 
 
+def documented_elsewhere(app, what, name, obj, skip, options):
+    """Skip fields and fitted attributes, which the docstring of the class describes, and scikit-learn's routing."""
+    is_routing = (name.startswith("set_") and name.endswith("_request")) or name == "get_metadata_routing"
+    is_described = name.endswith("_") if isinstance(obj, property) else not inspect.isroutine(obj)
+    return True if what == "class" and (is_routing or is_described) else None
+
+
 def inline_math(writer, node):
     """Write a formula as MathML, which browsers show without a script from elsewhere."""
     writer.body.append(tex2mathml(node.astext()))
@@ -107,3 +118,4 @@ def setup(app):
     """Formulas without a script; docstrings after numpydoc, which writes at priority 500."""
     app.add_html_math_renderer("mathml", (inline_math, None), (block_math, None))
     app.connect("autodoc-process-docstring", plain_text, priority=600)
+    app.connect("autodoc-skip-member", documented_elsewhere)

@@ -21,7 +21,8 @@ TOLERANCE = 0.10
 #: ... and, where it is a time, by more than this many seconds.
 LEAST_SECONDS = 0.002
 PACKAGES = (
-    "numpy", "scipy", "scikit-learn", "numba", "highspy", "pyscipopt", "clarabel", "cleanlab", "imodels", "interpret",
+    "numpy", "scipy", "scikit-learn", "numba", "highspy", "pyscipopt", "clarabel", "cleanlab", "imodels",
+    "interpret-core", "rehline", "skglm", "scikit-learn-intelex", "abess", "MAPIE",
 )  # fmt: skip
 
 Rows = dict[str, list[Row]]

@@ -1,4 +1,4 @@
-"""The plain mixed-integer programme of a truncated k-class problem in SCIP: the comparison for our own searches.
+"""The plain mixed-integer program of a truncated k-class problem in SCIP: the comparison for our own searches.
 
     minimise   P(W) + sum_i cost_i (sum_m c_m xi_im + cap z_i)
     subject to xi_im + (t_m - low_i) z_i >= t_m - u_ij,   u_ij + (t - low_i) z_i >= t (a jump only),   xi >= 0, z binary
@@ -40,7 +40,7 @@ def solve_multiclass_mip(
     gap_tol: float = 1e-4,
     time_limit: float = math.inf,
 ) -> ScipAnswer:
-    """Solve the programme above for 1/2 sum_l curvature_l theta_l^2 as the penalty and theta in ``box``."""
+    """Solve the program above for 1/2 sum_l curvature_l theta_l^2 as the penalty and theta in ``box``."""
     model = Model()
     model.hideOutput()
     model.setParam("parallel/maxnthreads", 1)
@@ -58,8 +58,8 @@ def solve_multiclass_mip(
         slack = [model.addVar(lb=0.0) for _ in hinges]
         for r in range(n_rivals):
             u = quicksum(float(rows[i, r, l]) * theta[l] for l in range(p))
-            for xi, (_, kink) in zip(slack, hinges):
-                model.addCons(xi + float(kink - low[i]) * z + u >= kink)
+            for xi, (_, breakpoint) in zip(slack, hinges):
+                model.addCons(xi + float(breakpoint - low[i]) * z + u >= breakpoint)
             if has_jump:
                 model.addCons(u + float(t - low[i]) * z >= t)
         price = quicksum(c * xi for xi, (c, _) in zip(slack, hinges)) + cap * z

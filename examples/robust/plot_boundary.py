@@ -2,7 +2,8 @@
 A boundary, and the labels it does not believe
 ==============================================
 
-Five labels are wrong. Filled points carry the boundary, crosses are the suspects: samples whose loss sits at its cap.
+Five labels are wrong. Circled points carry the boundary, crosses are the suspects: samples whose loss sits at its cap.
+Of five wrong labels it finds those that contradict the others; two lie where the other class lives, too.
 """
 
 import numpy as np

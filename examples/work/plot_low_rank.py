@@ -2,7 +2,7 @@
 A kernel for many samples
 =========================
 
-With ``n_components`` a kernel machine is restricted to the functions that a few landmarks span. Time and memory then
+With ``n_components`` a kernel fit is restricted to the functions that a few landmarks span. Time and memory then
 grow in proportion to the number of samples, and the certificate is about the restricted problem.
 """
 

@@ -1,1 +1,4 @@
-"""The command and what it shows: tables, comparison, label audit, report, explorer."""
+"""The command and what it shows: tables, comparison, label audit, report, explorer.
+
+Tests: tests/app/.
+"""

@@ -12,7 +12,7 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeEl
 from rich.table import Table
 from rich.text import Text
 
-from .audit.story import answer
+from .audit.story import answer, judge, probability
 from .audit.table import TableAudit
 from .compare.abstain import answers
 from .compare.job import Comparison, Outcome
@@ -141,7 +141,7 @@ def show_audit(out: Console, audit: TableAudit, top: int) -> None:
     for issue in suspects.itertuples():
         called = f"row {issue.row}" + (f", {shown(issue.id, 40)}" if "id" in issues else "")
         out.print(f"{called}: '{shown(issue.given, 30)}', perhaps '{shown(issue.suggested, 30)}' "
-                  f"(wrong with probability {100 * issue.score:.0f}%)")  # fmt: skip
+                  f"(wrong with probability {probability(issue.score)})")  # fmt: skip
         out.print(f"    {shown(audit.reasons[issue.index].text, 400)}")
         if issue.price > 0:
             out.print(f"    Proved: every linear fit that believes it is at least {100 * issue.price:.2g}% worse.")
@@ -153,7 +153,7 @@ def show_audit(out: Console, audit: TableAudit, top: int) -> None:
         rows = [str(audit.data.rows[row]) for row in finding.rows[:8]]
         where = f" (rows {', '.join(rows)}{', ...' if len(finding.rows) > 8 else ''})" if rows else ""
         out.print(f"  • {finding.name}: {shown(finding.text, 300)}{where}")
-    out.print("Rows are counted from 1 without the header.")
+    out.print(f"{judge(issues)} Rows are counted from 1 without the header: row 1 is line 2 of a spreadsheet.")
 
 
 def _show_annotators(out: Console, quality: pd.DataFrame) -> None:

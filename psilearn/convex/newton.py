@@ -49,7 +49,8 @@ COLD_WIDTH, WARM_WIDTH, LEAST_WIDTH = 1.0, 0.1, 1e-6
 #: Curvature lent to every standardised coordinate, as a share of what all samples together could give: less after long
 #: steps, more after short ones.
 LEAST_DAMPING, FIRST_DAMPING, MOST_DAMPING = 1e-18, 1e-11, 1e-8
-LONELY = 100.0
+#: First multipliers, in units of what a single sample would have at the optimum: they grow or shrink from there.
+FIRST_REACH = 100.0
 MAX_TRIALS = 40
 MAX_FAILURES = 20
 
@@ -151,7 +152,7 @@ class _Blocks:
     def __init__(self, problem: Problem, R0: Array, width: float, reach: float) -> None:
         self.problem = problem
         self.top = problem.dual_limits
-        self.knots = np.array([t for _, t in problem.loss.hinges])
+        self.breakpoints = np.array([t for _, t in problem.loss.hinges])
         self.recentre(R0, width, reach)
 
     def recentre(self, R0: Array, width: float, reach: float) -> None:
@@ -166,11 +167,11 @@ class _Blocks:
             from ..core.response_jit import respond_k_class
 
             R, free = np.empty_like(F), np.empty(F.shape, dtype=np.bool_)
-            respond_k_class(F, self.R0, p.y, p.prices, self.delta, self.knots, R, free)
+            respond_k_class(F, self.R0, p.y, p.prices, self.delta, self.breakpoints, R, free)
             return R, free
         wish = (self.R0[:, 0] - F[:, 0] / self.delta) * p.signs
         alpha, filled, moves = np.zeros(p.n), np.zeros(p.n), np.zeros(p.n, dtype=np.bool_)
-        for room, t in zip(p.prices.T, self.knots):
+        for room, t in zip(p.prices.T, self.breakpoints):
             part = wish + (t / self.delta - filled)
             inside = np.clip(part, 0.0, room)
             alpha += inside
@@ -206,7 +207,7 @@ class _Iterate:
                 self.width = WARM_WIDTH
         if R0 is None or not R0.any():
             # Multipliers of the size one sample alone would have; from there they find their size in a few centres.
-            reach = LONELY * problem.penalty.l2 / float(np.sum(space.moments[1] ** 2))
+            reach = FIRST_REACH * problem.penalty.l2 / float(np.sum(space.moments[1] ** 2))
             self.blocks = _Blocks(problem, np.zeros((problem.n, m)), self.width, reach)
         else:
             self.blocks = _Blocks(problem, R0, self.width, _size(problem, R0))

@@ -1,8 +1,9 @@
 """The parts of a pass over the data of two-class problems: scores, risk and multipliers, adjoint; the risk on a line.
 
-A loss g(u) = sum_k c_k (t_k - u)_+ with falling ``knots`` t is read from tables over the number h = #{k : u < t_k} of
-hinges in force, one after the other for the two classes: g(u) = offsets[code] - slopes[code] u with code = h for the
-first class and h + (number of hinges + 1) for the second. The code of every sample is all one needs to keep of a cut.
+A loss g(u) = sum_k c_k (t_k - u)_+ with falling ``breakpoints`` t is read from tables over the number
+h = #{k : u < t_k} of hinges in force, one after the other for the two classes: g(u) = offsets[code] - slopes[code] u
+with code = h for the first class and h + (number of hinges + 1) for the second. The code of every sample is all one
+needs to keep of a cut.
 
 Sums may be reassociated, which lets the compiler use vector instructions and changes results by rounding errors only;
 bounds are recomputed elsewhere from the multipliers.
@@ -54,15 +55,15 @@ def add_rows_few(X, features, r, out):
 
 
 @njit(cache=True, nogil=True, fastmath=_SUMS)
-def hinge_codes(b, signs, weights, knots, slopes, offsets, margins, code, multipliers):
+def hinge_codes(b, signs, weights, breakpoints, slopes, offsets, margins, code, multipliers):
     """Turn scores without intercept into margins, in place; fill codes and slopes in the scores; return the risk."""
     risk = 0.0
     for i in range(margins.size):
         u = signs[i] * (margins[i] + b)
         margins[i] = u
-        h = knots.size + 1 if signs[i] > 0.0 else 0
-        for k in range(knots.size):
-            h += u < knots[k]
+        h = breakpoints.size + 1 if signs[i] > 0.0 else 0
+        for k in range(breakpoints.size):
+            h += u < breakpoints[k]
         code[i] = h
         slope = weights[i] * slopes[h]
         risk += weights[i] * offsets[h] - slope * u
@@ -71,11 +72,11 @@ def hinge_codes(b, signs, weights, knots, slopes, offsets, margins, code, multip
 
 
 @njit(cache=True, nogil=True, fastmath=_SUMS)
-def risk_along(start, end, tau, prices, knots):
+def risk_along(start, end, tau, prices, breakpoints):
     """Return risk and its slope in tau at the margins start + tau (end - start); ``prices`` are (hinges, samples)."""
     risk, slope = 0.0, 0.0
-    for h in range(knots.size):
-        t, price = knots[h], prices[h]
+    for h in range(breakpoints.size):
+        t, price = breakpoints[h], prices[h]
         value, fall = 0.0, 0.0
         for i in range(start.size):
             du = end[i] - start[i]

@@ -1,1 +1,4 @@
-"""The mathematics: losses, penalties, the objective and its dual, spaces of functions, results and their claims."""
+"""The mathematics: losses, penalties, the objective and its dual, spaces of functions, results and their claims.
+
+Tests: tests/core/.
+"""

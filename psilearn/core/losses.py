@@ -5,7 +5,7 @@
 
 A loss is convex iff ``cap`` is infinite, continuous iff ``cap = g(t)``. A jump (psi with a < 2, the hard margin)
 can be handled by exact methods only. Solvers read these numbers and nothing else. The slopes c_k may depend on the
-class of the sample (:class:`ByClass`), the kinks t_k and t may not.
+class of the sample (:class:`ByClass`), the breakpoints t_k and t may not.
 """
 
 from __future__ import annotations
@@ -135,7 +135,7 @@ class Loss:
         return np.where(u >= self.t - JUMP_TOLERANCE, self.convex_value(np.maximum(u, self.t), y), self.cap)
 
     def convex_slope(self, u: ArrayLike, y: NDArray[np.intp] | None = None) -> NDArray[np.float64]:
-        """Return the steepness -g'(u) >= 0, the right derivative at a kink (a valid subgradient)."""
+        """Return the steepness -g'(u) >= 0, the right derivative at a breakpoint (a valid subgradient)."""
         u = np.asarray(u, dtype=np.float64)
         out = np.zeros_like(u)
         for c, (_, t) in zip(self.slopes(y), self.hinges):
@@ -303,8 +303,8 @@ class ByClass(Loss):
 
     def normal_form(self) -> NormalForm:
         """State the numbers, with the largest slope of any class."""
-        knots = sorted({t for loss in self.losses for _, t in loss.hinges})
-        hinges = tuple((max(_slope_at(loss, t) for loss in self.losses), t) for t in knots)
+        breakpoints = sorted({t for loss in self.losses for _, t in loss.hinges})
+        hinges = tuple((max(_slope_at(loss, t) for loss in self.losses), t) for t in breakpoints)
         return NormalForm(hinges, self.losses[0].t, max(loss.cap for loss in self.losses))
 
     def slopes(self, y: NDArray[np.intp] | None = None) -> Sequence[Any]:
@@ -333,8 +333,8 @@ class ByClass(Loss):
         return self if self.is_convex else ByClass(tuple(loss.convex_part for loss in self.losses))
 
 
-def _slope_at(loss: Loss, knot: float) -> float:
-    return float(sum(c for c, t in loss.hinges if t == knot))
+def _slope_at(loss: Loss, breakpoint: float) -> float:
+    return float(sum(c for c, t in loss.hinges if t == breakpoint))
 
 
 def reject_by_class(costs: tuple[float, float], s: float | None = None) -> ByClass:
@@ -348,7 +348,7 @@ def reject_by_class(costs: tuple[float, float], s: float | None = None) -> ByCla
     and abstains between; some eta is left to abstain iff r- + r+ < 1, which is also what makes d-, d+ < 1/2. Take
     phi_d(u) = (1 - u)_+ + (1 - 2d)/d (-u)_+ = max(0, 1 - u, 1 - u (1 - d)/d) with d = d+ on the positive and d = d- on
     the negative class. The conditional risk eta phi_{d+}(f) + (1 - eta) phi_{d-}(-f) is convex and piecewise linear in
-    f with kinks at -1, 0, 1, and grows outside, so it is least at one of them:
+    f with breakpoints at -1, 0, 1, and grows outside, so it is least at one of them:
 
         f = 0: 1,      f = 1: (1 - eta)/d-  (below 1 iff 1 - eta < d-),      f = -1: eta/d+  (below 1 iff eta < d+).
 

@@ -115,14 +115,14 @@ class Penalty:
         l1 = self.l1_array(V.shape)
         up = 1.0 + 8.0 * UNIT
         if V.shape[0] > 1:
-            V = V - _best_shift(V, l1)
+            V = V - best_shift(V, l1)
         excess = np.maximum((np.abs(V) + radius) * up - l1, 0.0) * up
         if self.l2 > 0:
             return total_above(excess**2 * up) / (2.0 * self.l2) * up
         return 0.0 if float(excess.max(initial=0.0)) == 0.0 else np.inf
 
 
-def _best_shift(V: NDArray[np.float64], l1: NDArray[np.float64]) -> NDArray[np.float64]:
+def best_shift(V: NDArray[np.float64], l1: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return per column the nu that minimises sum_j ((|v_j - nu| - l1_j)_+)^2, by bisection on its derivative."""
     if not np.any(l1 > 0):
         return V.mean(axis=0)

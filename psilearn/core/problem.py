@@ -134,18 +134,6 @@ class Problem(Dual):
         A *= np.where(total > upper, upper / np.where(total > 0, total, 1.0), 1.0)[:, None]
         return np.where(own, A.sum(axis=1)[:, None], -A)
 
-    def subgradient(self, W: NDArray[np.float64], b: NDArray[np.float64]) -> tuple[NDArray, NDArray]:
-        """Return a subgradient of the convex part (g in place of l) in W and b.
-
-        Only for linear spaces is the first part Euclidean; for kernels it represents the RKHS subgradient.
-        """
-        R = self.loss_multipliers(self.space.scores(W, b))
-        R = -R if self.tilt is None else self.tilt - R
-        gW = self.space.combine(R) + self.penalty.l2 * W
-        if self.penalty.has_l1:
-            gW = gW + np.where(W != 0, np.sign(W) * self.penalty.l1_array(W.shape), 0.0)
-        return gW, R.sum(axis=0)
-
     def inner_intercept(self, W: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the intercept of a two-class problem moved to the nearest breakpoint if it lies beyond all of them.
 
@@ -188,12 +176,14 @@ class Problem(Dual):
         Exact for two classes (the objective is piecewise linear in b, its breakpoints are tried); for k classes the
         candidates are f = 0 and "always class j" with margin t_k or t.
         """
-        knots = sorted({0.0, *(abs(t) for _, t in self.loss.hinges), *([abs(self.loss.t)] * (not self.loss.is_convex))})
+        breakpoints = sorted(
+            {0.0, *(abs(t) for _, t in self.loss.hinges), *([abs(self.loss.t)] * (not self.loss.is_convex))}
+        )
         if self.n_classes == 2:
-            candidates = [np.array([s * v]) for v in knots for s in (1.0, -1.0)]
+            candidates = [np.array([s * v]) for v in breakpoints for s in (1.0, -1.0)]
         else:
             push = np.eye(self.n_classes) - 1.0 / self.n_classes
-            candidates = [v * row for v in knots for row in push]
+            candidates = [v * row for v in breakpoints for row in push]
         W = np.zeros((self.n_functions, self.space.dim))
         best = min(candidates, key=lambda b: self._constant_value(b))
         return self.value(W, best), best

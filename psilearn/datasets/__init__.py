@@ -1,4 +1,7 @@
-"""Simulated designs with their exact Bayes rules, and loaders of the real data sets of the papers."""
+"""Simulated designs with their exact Bayes rules, and loaders of the real data sets of the papers.
+
+Tests: tests/datasets/.
+"""
 
 from typing import TYPE_CHECKING, Any
 

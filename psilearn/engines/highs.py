@@ -122,7 +122,9 @@ class HighsSession:
     def change_row_bounds(self, rows: ArrayLike, lower: ArrayLike, upper: ArrayLike) -> None:
         """Change the bounds of some constraints."""
         index = np.atleast_1d(np.asarray(rows, dtype=np.int32))
-        self.model.changeRowsBounds(index.size, index, _spread(lower, index.size), _spread(upper, index.size))
+        lows, highs = _spread(lower, index.size), _spread(upper, index.size)
+        for row, low, high in zip(index, lows, highs):  # the call for many rows is not in every version
+            self.model.changeRowBounds(int(row), float(low), float(high))
 
     def set_quadratic(self, Q: sp.spmatrix | NDArray[Any]) -> None:
         """Set the convex quadratic term 1/2 x'Qx (symmetric Q over all present columns)."""

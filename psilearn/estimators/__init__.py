@@ -1,1 +1,4 @@
-"""The scikit-learn faces: flat parameters, no algorithms."""
+"""The scikit-learn faces: flat parameters, no algorithms.
+
+Tests: tests/estimators/.
+"""

@@ -17,16 +17,17 @@ from numpy.typing import NDArray
 
 from ..core.chunks.blocks import Block, RowBlocks
 from ..core.chunks.checkpoint import Remembered, name_of_data
+from ..core.chunks.description import Description, describe, join
 from ..core.chunks.opening import is_chunked, is_dask, n_features_of, open_workers
 from ..core.chunks.problem import ChunkedProblem, ChunkedSpace
-from ..core.chunks.sums import Description, Form, describe, join
+from ..core.chunks.sums import Form
 from ..core.penalties import Penalty
 from ..core.problem import Problem
 from ..core.result import Certificate, Claim, Result
 from ..core.solving import Options
 from ..core.spaces import LinearSpace, LowRank
 from ..core.spaces.gram import Kernel, scale_of
-from ..solve import solve, solve_convex, solve_path
+from ..solvers import solve, solve_convex, solve_path
 from .parameters import MarginParameters
 
 #: Rows that are drawn to start from, and for landmarks; at least this many per coefficient.

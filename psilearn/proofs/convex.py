@@ -7,6 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from ..core.penalties import best_shift
 from ..core.problem import Problem
 from . import check as checker
 from . import integers
@@ -57,15 +58,6 @@ def _entries(R: list[list[int]], stated: checker.Problem, room: list[int]) -> li
 def _shift(V: list[list[int]], e: int, problem: Problem) -> list[int]:
     """Return [unit, nu]: per feature the shift that makes the conjugate of an l1 part small, on a grid."""
     values = np.array([[math.ldexp(v, e) if abs(v) < 1 << 900 else 0.0 for v in row] for row in V])
-    l1 = problem.penalty.l1_array(values.shape)
-    low, high = np.max(values - l1, axis=0), np.min(values + l1, axis=0)
-    inner = np.clip(0.5 * (np.maximum(low, values.min(axis=0)) + np.minimum(high, values.max(axis=0))), low, high)
-    left, right = values.min(axis=0), values.max(axis=0)
-    for _ in range(100):
-        nu = 0.5 * (left + right)
-        z = values - nu
-        slope = np.sum(np.sign(z) * np.maximum(np.abs(z) - l1, 0.0), axis=0)
-        left, right = np.where(slope > 0, nu, left), np.where(slope > 0, right, nu)
-    nu = np.where(low <= high, inner, 0.5 * (left + right))
+    nu = best_shift(values, problem.penalty.l1_array(values.shape))
     unit = integers.unit_of(float(np.abs(nu).max(initial=0.0)), integers.FINE_BITS)
     return [unit, *integers.to_integers(nu, unit)]

@@ -1,1 +1,4 @@
-"""Rules: binarization, monomials, exact pricing, LP-Boost and L0-RBoost."""
+"""Rules: binarization, monomials, exact pricing, LP-Boost and L0-RBoost.
+
+Tests: tests/rules/.
+"""

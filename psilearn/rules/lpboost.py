@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
@@ -25,7 +25,7 @@ from ..core.result import Status
 from ..core.solving import Clock
 from ..engines.highs import Answer, HighsSession
 from .observations import Observations
-from .pricing.oracles import Column, Oracle
+from .pricing.oracles import Column, Offer, Oracle
 
 #: Multipliers of the engine below this are rounding noise; smaller violations of margins are none.
 NOISE = 1e-9
@@ -176,6 +176,29 @@ def solve(data: Observations, oracle: Oracle, nu: float = 0.5, **options: Any) -
     return generate(DualMaster(data, price_of_slack(data, nu)), oracle, nu, **options)
 
 
+@dataclass
+class Best:
+    """The best vote and the best bound of a run, and the nodes of pricing."""
+
+    weights: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
+    rho: float = 0.0
+    objective: float = -np.inf
+    upper: float = np.inf
+    evidence: NDArray[np.float64] | None = None
+    n_nodes: int = 0
+
+    def take_vote(self, lam: NDArray, rho: float, objective: float) -> None:
+        """Keep a vote if its soft margin is larger."""
+        if objective > self.objective:
+            self.weights, self.rho, self.objective = lam, rho, objective
+
+    def take_offer(self, offer: Offer, w: NDArray) -> None:
+        """Keep the bound that pricing proves for w if it is smaller."""
+        self.n_nodes += offer.n_nodes
+        if offer.bound < self.upper:
+            self.upper, self.evidence = offer.bound, w
+
+
 def generate(
     master: Master,
     oracle: Oracle,
@@ -199,20 +222,18 @@ def generate(
     larger than those present by more than ``gap`` times the soft margin; without ``proof``, when none is found by quick
     search.
     """
-    clock, constants = Clock(time_limit), oracle.constants()
+    clock, constants, best = Clock(time_limit), oracle.constants(), Best()
     master.add(constants + [column for column in start if column.key not in {c.key for c in constants}])
     known = {column.key for column in master.columns}
-    upper, nodes, status, n_iter = np.inf, 0, Status.ITERATION_LIMIT, 0
-    weights, objective, rho, evidence = np.zeros(0), -np.inf, 0.0, None
+    status, n_iter = Status.ITERATION_LIMIT, 0
     if start_weights is not None:
         place = {column.key: k for k, column in enumerate(master.columns)}
         used = [place[column.key] for column in start]
         weights = np.bincount(used, start_weights, len(master.columns)).astype(np.float64)
         margins, w = master.slack(weights)
-        rho, objective = soft_margin(margins, master.data.weight, master.D)
-        offer = oracle.offer(w, None, objective, n_columns, max(clock.left, 0.0))
-        upper, evidence, nodes = offer.bound, w, offer.n_nodes
-        clock.note(objective, upper)
+        best.take_vote(weights, *soft_margin(margins, master.data.weight, master.D))
+        best.take_offer(oracle.offer(w, None, best.objective, n_columns, max(clock.left, 0.0)), w)
+        clock.note(best.objective, best.upper)
     while n_iter < max_iter:
         n_iter += 1
         w, lam, beta, solved = master.solve(max(clock.left, 0.0))
@@ -221,28 +242,23 @@ def generate(
             break
         lam = lam / lam.sum()
         margins, n_margins = master.grow(lam)
-        reached_rho, reached = soft_margin(margins, master.data.weight, master.D)
-        if reached > objective:
-            weights, objective, rho = lam, reached, reached_rho
-        threshold = beta + max(tol, gap * objective)
+        best.take_vote(lam, *soft_margin(margins, master.data.weight, master.D))
+        threshold = beta + max(tol, gap * best.objective)
         offer = oracle.offer(w, None, threshold, n_columns, max(clock.left, 0.0), False)
         if not offer.columns and not n_margins and proof and math.isinf(offer.bound):
             offer = oracle.offer(w, None, threshold, n_columns, max(clock.left, 0.0))
-        nodes += offer.n_nodes
-        if offer.bound < upper:
-            upper, evidence = offer.bound, w
-        clock.note(objective, upper)
+        best.take_offer(offer, w)
+        clock.note(best.objective, best.upper)
         fresh = [column for column in offer.columns if column.key not in known]
-        if clock.is_over:
-            status = Status.TIME_LIMIT
-            break
-        if not (fresh or n_margins):
-            status = Status.OPTIMAL if upper < np.inf else Status.STALLED
+        if clock.is_over or not (fresh or n_margins):
+            proved = Status.OPTIMAL if best.upper < np.inf else Status.STALLED
+            status = Status.TIME_LIMIT if clock.is_over else proved
             break
         if fresh:
             master.add(fresh)
             known |= {column.key for column in fresh}
-    weights = np.pad(weights, (0, len(master.columns) - weights.size))
+    weights = np.pad(best.weights, (0, len(master.columns) - best.weights.size))
     return LPBoostResult(
-        master.columns, weights, rho, objective, upper, status, n_iter, nodes, tuple(clock.history), nu, evidence,
+        master.columns, weights, best.rho, best.objective, best.upper, status, n_iter, best.n_nodes,
+        tuple(clock.history), nu, best.evidence,
     )  # fmt: skip

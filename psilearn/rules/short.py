@@ -150,7 +150,7 @@ def groups_of(task: Task, columns: Sequence[Column]) -> Groups:
 def fit(task: Task, columns: list[Column], ridge: float) -> Fitted:
     """Non-negative weights of smallest logistic loss of all margins, by Newton's method on those that are not at 0.
 
-    The soft margin has kinks where no single further rule helps but two would; this loss has none.
+    The soft margin is not smooth: there are points where no single further rule helps but two would. This loss is.
     """
     groups = groups_of(task, columns)
     A, m = groups.A.reshape(-1, len(columns)), np.repeat(groups.weight / task.data.total, groups.A.shape[1])

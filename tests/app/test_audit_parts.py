@@ -44,6 +44,57 @@ def test_given_probabilities_need_no_fit():
         find_label_issues(None, names[given], pred_probs=2 * p)
 
 
+def test_the_share_after_a_review_is_that_of_the_labels_that_remain():
+    """The doubtful rows have been asked about: judged by the others alone, next to nothing would be wrong."""
+    p, truth = probabilities(1500, 3, 2.5)
+    given, _ = flip_labels(truth, 0.2, 3)
+    table = find_label_issues(None, given, pred_probs=p)
+    known = np.zeros(1500, dtype=bool)
+    known[table["index"][table["score"] > 0.5]] = True
+    after = np.where(known, truth, given)
+    left = np.mean(after != truth)
+    assert left > 0.04
+    again = find_label_issues(None, after, pred_probs=p, known=known, corrected=known & (given != truth))
+    low, high = again.attrs["share_interval"]
+    assert low <= left <= high
+    assert high < 0.12
+    assert np.isnan(again.attrs["p_clean"])
+    assert any(sentence.startswith("After the corrections") for sentence in answer(again))
+    assert not again.set_index("index").sort_index().loc[known, "score"].any()
+
+
+def test_a_panel_is_the_weighted_average_of_its_members():
+    class Fixed:
+        kind = "fixed"
+
+        def __init__(self, scores):
+            self.scores = scores
+
+        def held_out(self, views, codes, parts, keep):
+            return self.scores
+
+    p, codes = probabilities(300, 3, 3.0)
+    good, useless = np.log(p), np.random.default_rng(9).normal(size=p.shape)
+    panel = machines.Panel((Fixed(good), Fixed(useless)), (3.0, 1.0))
+    scores, agreement = panel.held_out({}, codes, [], np.ones(300, dtype=bool))
+    assert np.exp(scores).sum(axis=1) == pytest.approx(np.ones(300))
+    alone = [machines.probabilities(one, codes) for one in (good, useless)]
+    assert np.exp(scores) == pytest.approx(0.75 * alone[0] + 0.25 * alone[1], abs=1e-8)
+    assert alone[1].max() < alone[0].max()  # scores that know nothing about the labels are flat
+    assert set(agreement) <= {0.0, 0.25, 0.75, 1.0}
+
+
+def test_a_class_that_training_lacks_is_neither_likely_nor_impossible():
+    rng = np.random.default_rng(0)
+    codes = np.r_[np.repeat([0, 1], 40), np.full(20, 2)]
+    X = rng.normal(size=(100, 2)) + 4.0 * codes[:, None]
+    parts = [(np.arange(80), np.arange(80, 100)), (np.arange(20, 100), np.arange(20))]
+    scores = machines.cross_fitted(LogisticRegression(), X, codes, parts, np.ones(100, dtype=bool))
+    unseen = scores[80:]
+    assert (unseen[:, 2] > unseen[:, :2].min(axis=1)).all()
+    assert (unseen[:, 2] < unseen[:, :2].max(axis=1)).all()
+
+
 def test_labels_that_go_wrong_one_way_show_in_the_matrix():
     p, truth = probabilities(4000, 2, 6.0, seed=2)
     rng = np.random.default_rng(0)

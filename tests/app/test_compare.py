@@ -195,14 +195,14 @@ def test_budget_used_up_is_said(data, monkeypatch):
 
 
 def test_time_is_divided_by_counting():
-    cheap, dear = Cost(1e-6, fits=3), Cost(1e-3, fits=3)
-    first, second = plan([cheap, dear], 20_000, 2, 2, 10.0)
+    cheap, costly = Cost(1e-6, fits=3), Cost(1e-3, fits=3)
+    first, second = plan([cheap, costly], 20_000, 2, 2, 10.0)
     assert first.tune_rows == first.fit_rows == 20_000
     assert second.fit_rows < 20_000
     assert first.seconds + second.seconds <= 10.0
-    assert plan([cheap, dear], 20_000, 2, 2, 1e6)[1].tune_rows == 20_000  # nothing is thinned while there is time
-    assert plan([dear], 500, 2, 2, 0.1)[0].fit_rows == 500  # nor a small table
-    less = plan([dear], 20_000, 2, 2, 60.0)[0]
+    assert plan([cheap, costly], 20_000, 2, 2, 1e6)[1].tune_rows == 20_000  # nothing is thinned while there is time
+    assert plan([costly], 500, 2, 2, 0.1)[0].fit_rows == 500  # nor a small table
+    less = plan([costly], 20_000, 2, 2, 60.0)[0]
     assert less.tune_rows < less.fit_rows == 20_000  # tuning is thinned before the fit
 
 

@@ -6,6 +6,7 @@ import sqlite3
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.datasets import load_breast_cancer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -135,6 +136,22 @@ def test_pmml_answers_as_the_model(name, fitted):
     text = to_pmml(Formula.of(model))
     rows = [{f"x{j}": value for j, value in enumerate(row)} for row in X[::5]]
     assert [pmml.answer(text, row) for row in rows] == model.predict(X[::5]).tolist()
+
+
+def test_pmml_decides_equal_votes_as_the_model():
+    X, y = load_breast_cancer(return_X_y=True)
+    X, y = X[:200], y[:200]
+    far = 1e3 * X * np.random.default_rng(0).normal(size=X.shape)
+    model = LPBoostClassifier(nu=0.2).fit(X, y)
+    far = far[np.abs(model.decision_function(far)) < 1e-9]
+    assert len(far) > 0
+    text = to_pmml(Formula.of(model))
+    first = text.index("<SimpleRule ")
+    votes = text[first : text.index("</SimpleRule>", first)]
+    assert f'score="{model.predict(far[:1])[0]}"' in votes
+    assert "<True />" in votes
+    rows = [{f"x{j}": value for j, value in enumerate(row)} for row in far]
+    assert [int(pmml.answer(text, row)) for row in rows] == model.predict(far).tolist()
 
 
 def table_model(classifier, on_table=False, max_levels=20):

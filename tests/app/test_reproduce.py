@@ -281,11 +281,9 @@ def test_main_from_names_to_pages(tmp_path, capsys):
     assert "[toy/also](toy-also.md)" in index
     assert "Of 5 tables and figures 1 do not reproduce, 1 have no printed number to compare with, 3 are not" in index
     assert "without 3 experiments whose cost is not known yet" in index
-    said = "Does not reproduce: svm (numbers that differ: error 1 of 2). 1 of the 2 numbers judged"
-    assert f"| A. Author and B. Author, A toy, 2001 | {said}" in index
-    assert "agree with the printed ones. Of 1 claims" in index
-    assert "figures differ (error 1 of 2); the farthest is C 1000.0 error: 0.9 published" in index
-    assert "Why: the printed figure was made up. Differences below" in index
+    assert "| A. Author and B. Author, A toy, 2001 | 1 of 2 | none printed, or none judged | 0 of 1 |" in index
+    assert "| [toy/svm](toy-svm.md) | error 1 of 2 | the printed figure was made up. |" in index
+    assert "| Does not reproduce: 1 of 2 figures differ. | 3 of 8 |" in index
     assert f"(psilearn {__version__}" in index
     assert "1 of the 2 test errors and accuracies agree with the printed ones." in index
     assert "| toy/slow | takes a moment | Not computed yet. |" in index

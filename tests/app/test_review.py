@@ -2,13 +2,22 @@
 
 import json
 import re
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from psilearn.app.audit.table import audit_table
-from psilearn.app.review import confirmed, corrected, log_beside, log_text, read_decisions, review_page
+from psilearn.app.review import (
+    corrected,
+    corrected_name,
+    log_beside,
+    log_text,
+    read_decisions,
+    review_page,
+    settled_before,
+)
 from psilearn.app.tables import TableError, read_table, understand
 
 
@@ -79,16 +88,17 @@ def test_rounds_remember_what_was_settled(flipped, tmp_path):
     first, second = tmp_path / "one.csv", tmp_path / "two.csv"
     frame.to_csv(first, index=False)
     data = understood(first)
-    assert confirmed(first, data) is None
+    assert settled_before(first, data) is None
     decide(tmp_path / "d.csv", frame, {4: ("relabel", "sick"), 17: ("keep", "sick"), 30: ("unsure", "well")})
     decisions = read_decisions(tmp_path / "d.csv", data)
     assert decisions.counted() == "1 relabelled, 1 kept, 1 left open as unsure"
     log_beside(second).write_text(log_text(decisions, first))
     second.write_bytes(corrected(first, data, decisions))
     again = understood(second)
-    known = confirmed(second, again)
-    assert list(np.flatnonzero(known)) == [4, 17]
-    audit = audit_table(again, known=known, exact=0.0)
+    before = settled_before(second, again)
+    assert list(np.flatnonzero(before.known)) == [4, 17]
+    assert list(np.flatnonzero(before.corrected)) == [4]
+    audit = audit_table(again, known=before.known, corrected=before.corrected, exact=0.0)
     assert audit.issues["row"][0] == 31
     assert not audit.suspects["row"].isin([5, 18]).any()
     by_row = audit.issues.set_index("row")
@@ -101,7 +111,7 @@ def test_rounds_remember_what_was_settled(flipped, tmp_path):
     by_hand = pd.read_csv(second)
     by_hand.loc[17, "outcome"] = "well"
     by_hand.to_csv(second, index=False)
-    assert list(np.flatnonzero(confirmed(second, understood(second)))) == [4]
+    assert list(np.flatnonzero(settled_before(second, understood(second)).known)) == [4]
 
 
 def test_rows_that_moved_are_asked_again(flipped, tmp_path):
@@ -114,7 +124,7 @@ def test_rows_that_moved_are_asked_again(flipped, tmp_path):
     log_beside(second).write_text(log_text(decisions, first))
     content = corrected(first, data, decisions).decode().splitlines(keepends=True)
     second.write_text("".join([*content[:11], *content[13:]]))  # two rows are gone, and sick and well alternate
-    assert list(np.flatnonzero(confirmed(second, understood(second)))) == [4]
+    assert list(np.flatnonzero(settled_before(second, understood(second)).known)) == [4]
 
 
 @pytest.mark.parametrize("corner", [(1, 1), (4, 3)])
@@ -195,6 +205,28 @@ def test_decisions_that_do_not_fit_are_refused(flipped, tmp_path, change, says):
     pd.DataFrame([{"row": 1, "given": "sick", "decision": "keep", "label": "sick"}] * 2).to_csv(tmp_path / "d.csv")
     with pytest.raises(TableError, match="twice"):
         read_decisions(tmp_path / "d.csv", understood(path))
+
+
+def test_a_corrected_table_is_numbered_not_corrected_twice():
+    names = [Path("in/a.csv")]
+    for _ in range(3):
+        names.append(corrected_name(names[-1]))
+    assert [p.name for p in names] == ["a.csv", "a-corrected.csv", "a-corrected-2.csv", "a-corrected-3.csv"]
+    assert names[-1].parent == Path("in")
+    assert corrected_name(Path("b.xlsx")).name == "b-corrected.xlsx"
+    assert corrected_name(Path("c.csv.gz")).name == "c-corrected.csv"
+
+
+def test_decisions_that_the_browser_saved_elsewhere(flipped, tmp_path, monkeypatch):
+    frame, _ = flipped
+    frame.to_csv(tmp_path / "in.csv", index=False)
+    monkeypatch.setattr(Path, "home", lambda: tmp_path)
+    with pytest.raises(TableError, match="folder of downloads"):
+        read_decisions(tmp_path / "decisions.csv", understood(tmp_path / "in.csv"))
+    (tmp_path / "Downloads").mkdir()
+    (tmp_path / "Downloads" / "decisions.csv").write_text("row\n")
+    with pytest.raises(TableError, match=r"Is it '.*Downloads/decisions.csv'"):
+        read_decisions(tmp_path / "decisions.csv", understood(tmp_path / "in.csv"))
 
 
 def test_rows_without_a_label_do_not_shift_the_others(flipped, tmp_path):

@@ -169,7 +169,7 @@ def test_leaks_are_named():
 
 def test_target_is_guessed_or_asked_for():
     assert understand(table()).target == "target"
-    with pytest.raises(TableError, match="Which column"):
+    with pytest.raises(TableError, match=r"Which column.* columns of few values are 'outcome'"):
         understand(table().rename(columns={"target": "outcome"}))
     with pytest.raises(TableError, match="did you mean 'target'"):
         understand(table(), "tarGet")

@@ -1,4 +1,4 @@
-"""The bundle method against the whole programmes, its modes against each other, and where the l1 path starts."""
+"""The bundle method against the whole programs, its modes against each other, and where the l1 path starts."""
 
 from dataclasses import replace
 
@@ -6,12 +6,10 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from psilearn.convex import threshold
 from psilearn.convex.bundle import solver as bundle
 from psilearn.convex.bundle.master import solve_master
 from psilearn.convex.interior import solver as l1
 from psilearn.convex.risk import LocalRisk, risk_of
-from psilearn.convex.threshold import l1_threshold, smallest_useful_C
 from psilearn.core.losses import Hinge, RejectHinge, TruncatedHinge
 from psilearn.core.penalties import Penalty
 from psilearn.core.problem import Problem
@@ -19,7 +17,9 @@ from psilearn.core.result import Status
 from psilearn.core.solving import Options
 from psilearn.core.spaces import LinearSpace
 
+from oracles import l1_threshold as threshold
 from oracles.l1_reference import optimum, random_problem
+from oracles.l1_threshold import l1_threshold, smallest_useful_C
 
 LOOSE = Options(tol=1e-3)
 PAPER = Options(tol=1e-4, settings=(bundle.Settings(mode="paper"),))
@@ -36,7 +36,7 @@ def gaussians(n, p, seed=0, r=0.3):
     return X, y
 
 
-def machine(X, y, lam=0.01, loss=None, penalty=None, weights=None):
+def l1_problem(X, y, lam=0.01, loss=None, penalty=None, weights=None):
     weights = np.ones(y.size) if weights is None else weights
     C = 1.0 / (lam * weights.sum())
     return Problem(LinearSpace(X), y, 2, loss or RejectHinge(0.2), penalty or Penalty(l1=1.0), C, weights)
@@ -74,9 +74,9 @@ def test_a_finisher_makes_it_tight():
 
 
 @pytest.mark.parametrize("penalty", [Penalty(l1=1.0), Penalty(l2=1.0), Penalty(l2=0.5, l1=0.5)])
-def test_many_samples_modes_and_machines_agree(penalty):
+def test_many_samples_modes_and_solvers_agree(penalty):
     X, y = gaussians(30_000, 8)
-    problem = machine(X, y, penalty=penalty)
+    problem = l1_problem(X, y, penalty=penalty)
     level = bundle.solve(problem, LOOSE)
     exact = l1.solve(problem, Options(tol=1e-6))
     paper = bundle.solve(problem, replace(LOOSE, settings=(bundle.Settings(mode="paper"),)))
@@ -88,7 +88,7 @@ def test_many_samples_modes_and_machines_agree(penalty):
 
 def test_history_has_rising_lower_and_falling_upper_bounds():
     X, y = gaussians(3000, 6)
-    problem = machine(X, y)
+    problem = l1_problem(X, y)
     result = bundle.solve(problem, Options(tol=1e-4))
     lower = np.array([step.bound for step in result.history])
     upper = np.array([step.objective for step in result.history[:-1]])
@@ -99,7 +99,7 @@ def test_history_has_rising_lower_and_falling_upper_bounds():
 
 def test_local_risk_is_a_lower_bound_that_touches():
     X, y = gaussians(2000, 4)
-    problem = machine(X, y)
+    problem = l1_problem(X, y)
     risk = risk_of(problem)
     rng = np.random.default_rng(0)
     v = 0.3 * rng.normal(size=5)
@@ -116,7 +116,7 @@ def test_local_risk_is_a_lower_bound_that_touches():
 
 def test_a_cut_s_multipliers_are_its_gradient():
     X, y = gaussians(500, 3)
-    problem = machine(X, y)
+    problem = l1_problem(X, y)
     risk = risk_of(problem)
     evaluation = risk.evaluate(np.array([0.2, -0.1, 0.4, 0.1]))
     R = risk.mixed([evaluation.code], np.ones(1))
@@ -125,7 +125,7 @@ def test_a_cut_s_multipliers_are_its_gradient():
 
 def test_cuts_of_one_lambda_help_the_next():
     X, y = gaussians(30_000, 10)
-    problem = machine(X, y)
+    problem = l1_problem(X, y)
     first = bundle.solve(problem, LOOSE)
     nearby = replace(problem, C=1.3 * problem.C)
     warm, cold = bundle.solve(nearby, LOOSE, first), bundle.solve(nearby, LOOSE)
@@ -140,7 +140,7 @@ def test_csr_and_float32_agree_with_dense():
     X, y = gaussians(25_000, 12)
     X[np.abs(X) < 1.0] = 0.0
     dense, sparse, single = (
-        bundle.solve(machine(data, y), LOOSE) for data in (X, sp.csr_matrix(X), X.astype(np.float32))
+        bundle.solve(l1_problem(data, y), LOOSE) for data in (X, sp.csr_matrix(X), X.astype(np.float32))
     )
     for other in (sparse, single):
         assert other.status is Status.OPTIMAL
@@ -149,23 +149,23 @@ def test_csr_and_float32_agree_with_dense():
 
 def test_coefficients_are_exactly_sparse():
     X, y = gaussians(25_000, 30)
-    result = bundle.solve(machine(X, y, lam=0.02), LOOSE)
+    result = bundle.solve(l1_problem(X, y, lam=0.02), LOOSE)
     assert 4 <= np.count_nonzero(result.coef) <= 12
 
 
 def test_weights_are_duplicated_rows():
     X, y = gaussians(2000, 5)
     times = np.random.default_rng(0).integers(1, 4, 2000)
-    weighted = bundle.solve(machine(X, y, weights=times.astype(float)), Options(tol=1e-5))
-    repeated = bundle.solve(machine(np.repeat(X, times, axis=0), np.repeat(y, times)), Options(tol=1e-5))
+    weighted = bundle.solve(l1_problem(X, y, weights=times.astype(float)), Options(tol=1e-5))
+    repeated = bundle.solve(l1_problem(np.repeat(X, times, axis=0), np.repeat(y, times)), Options(tol=1e-5))
     assert weighted.objective == pytest.approx(repeated.objective, rel=2e-5)
 
 
 def test_time_limit_returns_an_honest_incumbent():
     X, y = gaussians(3000, 20)
-    result = bundle.solve(machine(X, y), Options(tol=1e-6, time_limit=0.0))
+    result = bundle.solve(l1_problem(X, y), Options(tol=1e-6, time_limit=0.0))
     assert result.status is Status.TIME_LIMIT
-    assert result.objective == machine(X, y).value(result.coef, result.intercept)
+    assert result.objective == l1_problem(X, y).value(result.coef, result.intercept)
 
 
 def test_interrupt_returns_the_incumbent(monkeypatch):
@@ -179,7 +179,7 @@ def test_interrupt_returns_the_incumbent(monkeypatch):
         return evaluate(risk, v)
 
     monkeypatch.setattr(bundle.TwoClassRisk, "evaluate", interrupted)
-    problem = machine(X, y)
+    problem = l1_problem(X, y)
     result = bundle.solve(problem, Options(tol=1e-6))
     assert result.status is Status.INTERRUPTED
     assert result.objective < problem.zero_value
@@ -188,7 +188,7 @@ def test_interrupt_returns_the_incumbent(monkeypatch):
 
 def test_refusals_say_why():
     X, y = gaussians(10, 5)
-    problem = machine(X, y)
+    problem = l1_problem(X, y)
     assert bundle.TAKES.refusal(problem) is None
     assert "convex" in bundle.TAKES.refusal(replace(problem, loss=TruncatedHinge(0.0)))
     assert "penalty" in bundle.TAKES.refusal(replace(problem, penalty=Penalty()))
@@ -247,7 +247,7 @@ def test_the_smallest_useful_C_needs_a_problem_without_tilt():
 
 def make_tilted():
     X, y = gaussians(20, 5)
-    return replace(machine(X, y), tilt=np.full((20, 1), 0.01))
+    return replace(l1_problem(X, y), tilt=np.full((20, 1), 0.01))
 
 
 def test_threshold_intercept_rejects_all_iff_the_minority_exceeds_d():

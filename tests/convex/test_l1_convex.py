@@ -1,4 +1,4 @@
-"""The l1 machine against the whole linear or quadratic programme, and its invariances."""
+"""The l1 solver against the whole linear or quadratic program, and its invariances."""
 
 from dataclasses import replace
 
@@ -34,14 +34,14 @@ def check(problem, result, tol=1e-6):
 
 
 @pytest.mark.parametrize("block", range(10))
-def test_pure_l1_equals_the_linear_programme(block):
+def test_pure_l1_equals_the_linear_program(block):
     for seed in range(25 * block, 25 * block + 25):
         problem = random_problem(np.random.default_rng(seed))
         check(problem, l1.solve(problem, TIGHT))
 
 
 @pytest.mark.parametrize("block", range(4))
-def test_elastic_net_equals_the_quadratic_programme(block):
+def test_elastic_net_equals_the_quadratic_program(block):
     for seed in range(20 * block, 20 * block + 20):
         rng = np.random.default_rng(10_000 + seed)
         problem = random_problem(rng, l2=10.0 ** rng.uniform(-2, 1))
@@ -56,7 +56,7 @@ def two_gaussians(rng, n, p, flip=0.1):
     return X, np.where(rng.random(n) < flip, 1 - y, y).astype(np.intp)
 
 
-def machine(X, y, C=0.1, loss=None, penalty=None, weights=None):
+def l1_problem(X, y, C=0.1, loss=None, penalty=None, weights=None):
     weights = np.ones(y.size) if weights is None else weights
     penalty = Penalty(l1=1.0) if penalty is None else penalty
     return Problem(LinearSpace(X), y, int(y.max()) + 1, loss or RejectHinge(0.2), penalty, C, weights)
@@ -64,7 +64,7 @@ def machine(X, y, C=0.1, loss=None, penalty=None, weights=None):
 
 def test_solutions_are_vertices_with_exact_zeros():
     X, y = two_gaussians(np.random.default_rng(0), 200, 30)
-    problem = machine(X, y)
+    problem = l1_problem(X, y)
     result = l1.solve(problem, TIGHT)
     assert 0 < np.count_nonzero(result.coef) < 30
     u = problem.margins(result.coef, result.intercept)
@@ -74,7 +74,7 @@ def test_solutions_are_vertices_with_exact_zeros():
 
 def test_reject_hinge_at_one_half_is_the_hinge():
     X, y = two_gaussians(np.random.default_rng(1), 60, 6)
-    results = [l1.solve(machine(X, y, loss=loss), TIGHT) for loss in (Hinge(), RejectHinge(0.5))]
+    results = [l1.solve(l1_problem(X, y, loss=loss), TIGHT) for loss in (Hinge(), RejectHinge(0.5))]
     assert results[0].objective == pytest.approx(results[1].objective, rel=1e-6)
 
 
@@ -82,16 +82,16 @@ def test_duplicated_rows_are_weights():
     rng = np.random.default_rng(2)
     X, y = two_gaussians(rng, 40, 5)
     times = rng.integers(1, 4, 40)
-    weighted = l1.solve(machine(X, y, weights=times.astype(float)), TIGHT)
-    repeated = l1.solve(machine(np.repeat(X, times, axis=0), np.repeat(y, times)), TIGHT)
+    weighted = l1.solve(l1_problem(X, y, weights=times.astype(float)), TIGHT)
+    repeated = l1.solve(l1_problem(np.repeat(X, times, axis=0), np.repeat(y, times)), TIGHT)
     assert weighted.objective == pytest.approx(repeated.objective, rel=1e-6)
 
 
 @pytest.mark.parametrize("scale", [1e-8, 1e8])
 def test_scale_and_shift_of_features(scale):
     X, y = two_gaussians(np.random.default_rng(3), 50, 4)
-    plain = l1.solve(machine(X, y), TIGHT)
-    moved = l1.solve(machine(X * scale + 3 * scale, y, penalty=Penalty(l1=scale)), TIGHT)
+    plain = l1.solve(l1_problem(X, y), TIGHT)
+    moved = l1.solve(l1_problem(X * scale + 3 * scale, y, penalty=Penalty(l1=scale)), TIGHT)
     assert moved.status is Status.OPTIMAL
     assert moved.objective == pytest.approx(plain.objective, rel=1e-6)
 
@@ -99,7 +99,9 @@ def test_scale_and_shift_of_features(scale):
 def test_csr_and_float32_agree_with_dense():
     X, y = two_gaussians(np.random.default_rng(4), 80, 10)
     X[np.abs(X) < 0.7] = 0.0
-    dense, sparse, single = (l1.solve(machine(data, y), TIGHT) for data in (X, sp.csr_matrix(X), X.astype(np.float32)))
+    dense, sparse, single = (
+        l1.solve(l1_problem(data, y), TIGHT) for data in (X, sp.csr_matrix(X), X.astype(np.float32))
+    )
     assert sparse.objective == pytest.approx(dense.objective, rel=1e-6)
     assert single.objective == pytest.approx(dense.objective, rel=1e-5)
 
@@ -107,7 +109,7 @@ def test_csr_and_float32_agree_with_dense():
 def test_constant_and_duplicated_columns():
     X, y = two_gaussians(np.random.default_rng(5), 30, 3)
     X = np.column_stack([X, X[:, 0], np.full(30, 7.0), np.zeros(30)])
-    problem = machine(X, y)
+    problem = l1_problem(X, y)
     result = l1.solve(problem, TIGHT)
     check(problem, result)
     assert np.all(result.coef[0, 4:] == 0)
@@ -117,7 +119,7 @@ def test_imbalanced_classes_with_a_constant_optimum():
     rng = np.random.default_rng(6)
     y = np.zeros(40, dtype=np.intp)
     y[:3] = 1  # the minority's share is below d = 0.2: the best constant is -1
-    problem = machine(rng.normal(size=(40, 3)), y, C=1e-4)
+    problem = l1_problem(rng.normal(size=(40, 3)), y, C=1e-4)
     result = l1.solve(problem, TIGHT)
     assert np.all(result.coef == 0)
     assert result.intercept[0] == pytest.approx(-1.0, abs=1e-6)
@@ -126,7 +128,7 @@ def test_imbalanced_classes_with_a_constant_optimum():
 
 def test_an_optimal_start_is_kept():
     X, y = two_gaussians(np.random.default_rng(7), 60, 5)
-    problem = machine(X, y)
+    problem = l1_problem(X, y)
     first = l1.solve(problem, TIGHT)
     again = l1.solve(problem, Options(tol=1e-6), first)
     assert again.n_iter == 0
@@ -135,7 +137,7 @@ def test_an_optimal_start_is_kept():
 
 def test_time_limit_returns_an_honest_incumbent():
     X, y = two_gaussians(np.random.default_rng(8), 200, 20)
-    problem = machine(X, y)
+    problem = l1_problem(X, y)
     result = l1.solve(problem, replace(TIGHT, time_limit=0.0))
     assert result.status is Status.TIME_LIMIT
     assert result.objective == problem.value(result.coef, result.intercept)
@@ -144,7 +146,7 @@ def test_time_limit_returns_an_honest_incumbent():
 
 def test_refusals_say_why():
     X, y = two_gaussians(np.random.default_rng(9), 10, 2)
-    problem = machine(X, y)
+    problem = l1_problem(X, y)
     assert l1.TAKES.refusal(problem) is None
     assert "linear space" in l1.TAKES.refusal(replace(problem, space=KernelSpace(X @ X.T)))
     assert "convex" in l1.TAKES.refusal(replace(problem, loss=TruncatedHinge(0.0)))
@@ -167,5 +169,7 @@ def test_columns_are_generated_until_the_whole_problem_is_solved():
 
 def test_columns_need_a_penalty_on_every_coefficient():
     X, y = two_gaussians(np.random.default_rng(11), 20, 3)
-    assert columns.TAKES.refusal(machine(X, y)) is None
-    assert "every coefficient" in columns.TAKES.refusal(machine(X, y, penalty=Penalty(l1=np.array([[1.0, 0.0, 1.0]]))))
+    assert columns.TAKES.refusal(l1_problem(X, y)) is None
+    assert "every coefficient" in columns.TAKES.refusal(
+        l1_problem(X, y, penalty=Penalty(l1=np.array([[1.0, 0.0, 1.0]])))
+    )

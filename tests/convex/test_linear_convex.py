@@ -1,4 +1,4 @@
-"""The convex machine of linear functions with penalty l2, against scikit-learn and an independent QP."""
+"""The convex solver of linear functions with penalty l2, against scikit-learn and an independent QP."""
 
 import itertools
 import math
@@ -230,8 +230,8 @@ def test_warm_start(k):
     again = newton.solve(problem, options, cold)
     assert again.objective == pytest.approx(cold.objective, rel=1e-5)
     assert again.n_iter <= 0.5 * cold.n_iter
-    dearer = replace(problem, C=1.2)
-    warm, fresh = newton.solve(dearer, options, cold), newton.solve(dearer, options)
+    costlier = replace(problem, C=1.2)
+    warm, fresh = newton.solve(costlier, options, cold), newton.solve(costlier, options)
     assert warm.objective == pytest.approx(fresh.objective, rel=1e-5)
     assert warm.n_iter < fresh.n_iter
     tilted = replace(problem, tilt=truncation_tilt(problem, 0, share=0.01))

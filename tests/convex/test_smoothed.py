@@ -1,4 +1,4 @@
-"""Newton's method on smoothed hinges against the whole programmes, on dense and sparse data, cold and along paths."""
+"""Newton's method on smoothed hinges against the whole programs, on dense and sparse data, cold and along paths."""
 
 from dataclasses import replace
 
@@ -15,12 +15,12 @@ from psilearn.core.problem import Problem
 from psilearn.core.result import Status
 from psilearn.core.solving import Options
 from psilearn.core.spaces import LinearSpace
-from psilearn.solve import choose_convex, solve_path
+from psilearn.solvers import choose_convex, solve_path
 
 from oracles.l1_reference import LOSSES, optimum
 
 
-def machine(seed, n=200, p=5, sparse=False, l2=0.0, lam=None):
+def l1_problem(seed, n=200, p=5, sparse=False, l2=0.0, lam=None):
     """Overlapping classes, uneven scales, weights, sometimes a ban, sometimes a loss that differs by class."""
     rng = np.random.default_rng(seed)
     y = (rng.random(n) < rng.uniform(0.1, 0.9)).astype(np.intp)
@@ -54,19 +54,19 @@ def check(problem, result, truth, tol, rounding=0.0):
 @pytest.mark.parametrize("block", range(4))
 def test_brackets_the_optimum(sparse, block):
     for seed in range(15 * block, 15 * block + 15):
-        problem = machine(seed, sparse=sparse, l2=0.0 if seed % 2 else 0.3)
+        problem = l1_problem(seed, sparse=sparse, l2=0.0 if seed % 2 else 0.3)
         check(problem, smoothed.solve(problem, Options(tol=1e-3)), optimum(problem), 1e-3)
 
 
 def test_a_finisher_makes_it_tight():
     for seed in range(10):
-        problem = machine(seed, sparse=bool(seed % 2))
+        problem = l1_problem(seed, sparse=bool(seed % 2))
         check(problem, smoothed.solve(problem, Options(tol=1e-8), None, l1.solve), optimum(problem), 1e-7)
 
 
 @pytest.mark.parametrize("sparse", [False, True])
 def test_along_a_path_every_point_is_certified(sparse):
-    problem, warm = machine(1, n=3000, p=8, sparse=sparse, lam=1.0), None
+    problem, warm = l1_problem(1, n=3000, p=8, sparse=sparse, lam=1.0), None
     for lam in np.geomspace(0.3, 0.003, 8):
         here = replace(problem, C=problem.C / lam)
         truth = l1.solve(here, Options(tol=1e-8)).objective
@@ -79,7 +79,7 @@ def test_along_a_path_every_point_is_certified(sparse):
 
 @pytest.mark.parametrize("seed", range(6))
 def test_a_path_solved_ahead_is_certified_at_every_point(seed):
-    problem = machine(seed, n=3000, p=6, l2=0.1 if seed % 2 else 0.0, lam=1.0)
+    problem = l1_problem(seed, n=3000, p=6, l2=0.1 if seed % 2 else 0.0, lam=1.0)
     problems = [replace(problem, C=problem.C / lam) for lam in np.geomspace(3.0, 0.003, 9)]
     assert smoothed.takes_path(problem)
     for here, result in zip(problems, solve_path(problems, "smoothed", Options(tol=1e-3))):
@@ -87,7 +87,7 @@ def test_a_path_solved_ahead_is_certified_at_every_point(seed):
 
 
 def test_a_path_with_leaps_and_repetitions_is_certified():
-    problem = machine(4, n=3000, p=6, lam=1.0)
+    problem = l1_problem(4, n=3000, p=6, lam=1.0)
     problems = [replace(problem, C=problem.C / lam) for lam in (50.0, 0.2, 0.2, 0.19, 0.001)]
     results = solve_path(problems, "smoothed", Options(tol=1e-3))
     assert np.all(results[0].coef == 0)
@@ -96,7 +96,7 @@ def test_a_path_with_leaps_and_repetitions_is_certified():
 
 
 def test_points_that_too_few_samples_led_astray_are_solved_again(monkeypatch):
-    problem = machine(1, n=3000, p=6, lam=1.0)
+    problem = l1_problem(1, n=3000, p=6, lam=1.0)
     problems = [replace(problem, C=problem.C / lam) for lam in np.geomspace(0.5, 0.005, 8)]
     attempts = []
 
@@ -112,7 +112,7 @@ def test_points_that_too_few_samples_led_astray_are_solved_again(monkeypatch):
 
 
 def test_a_path_reads_less_than_its_points_alone():
-    problem = machine(1, n=20_000, p=6, lam=1.0)
+    problem = l1_problem(1, n=20_000, p=6, lam=1.0)
     problems = [replace(problem, C=problem.C / lam) for lam in np.geomspace(0.3, 0.03, 8)]
     path = solve_path(problems, "auto", Options(tol=1e-3))
     alone = [smoothed.solve(here, Options(tol=1e-3)) for here in problems]
@@ -122,19 +122,19 @@ def test_a_path_reads_less_than_its_points_alone():
 
 
 def test_above_the_threshold_all_coefficients_are_exactly_zero():
-    problem = machine(1, n=2000, p=4, lam=50.0)
+    problem = l1_problem(1, n=2000, p=4, lam=50.0)
     assert np.all(smoothed.solve(problem, Options(tol=1e-4)).coef == 0)
 
 
 def test_an_offset_counts_in_the_gap():
-    problem = replace(machine(2, n=1000), offset=-0.5 * machine(2, n=1000).best_constant()[0])
+    problem = replace(l1_problem(2, n=1000), offset=-0.5 * l1_problem(2, n=1000).best_constant()[0])
     result = smoothed.solve(problem, Options(tol=1e-4))
     assert result.status is Status.OPTIMAL
     assert result.gap <= 1e-4
 
 
 def test_limits_return_an_honest_incumbent(monkeypatch):
-    problem = machine(3, n=1000)
+    problem = l1_problem(3, n=1000)
     late = smoothed.solve(problem, Options(tol=1e-9, time_limit=0.0))
     few = smoothed.solve(problem, Options(tol=1e-9, max_iter=2))
     assert (late.status, few.status) == (Status.TIME_LIMIT, Status.ITERATION_LIMIT)
@@ -155,13 +155,13 @@ def test_limits_return_an_honest_incumbent(monkeypatch):
 
 
 def test_refusals_say_why_and_auto_knows_where_it_belongs():
-    problem = machine(1)
+    problem = l1_problem(1)
     assert smoothed.TAKES.refusal(problem) is None
     assert "l1" in smoothed.TAKES.refusal(replace(problem, penalty=Penalty(l2=1.0)))
     assert "convex" in smoothed.TAKES.refusal(replace(problem, loss=TruncatedHinge(0.0)))
     assert "two classes" in smoothed.TAKES.refusal(replace(problem, n_classes=3))
     assert choose_convex(problem) == "l1"
-    many = machine(1, n=10_000)
+    many = l1_problem(1, n=10_000)
     assert choose_convex(many) == "smoothed"
     assert choose_convex(replace(many, tilt=np.zeros((many.n, 1)))) == "l1"
     assert choose_convex(replace(many, loss=Hinge())) == "smoothed"

@@ -1,4 +1,4 @@
-"""Every machine for l1 penalties against the whole programme, to 1e-6, on the cases that break such machines."""
+"""Every solver for l1 penalties against the whole program, to 1e-6, on the cases that break such solvers."""
 
 from dataclasses import replace
 
@@ -6,16 +6,16 @@ import numpy as np
 import pytest
 
 from psilearn.convex.bundle import solver as bundle
-from psilearn.convex.threshold import l1_threshold
 from psilearn.core.losses import Hinge, RejectHinge, reject_by_class
 from psilearn.core.penalties import Penalty
 from psilearn.core.problem import Problem
 from psilearn.core.result import Status
 from psilearn.core.solving import Options
 from psilearn.core.spaces import LinearSpace
-from psilearn.solve import solve
+from psilearn.solvers import solve
 
 from oracles.l1_reference import optimum
+from oracles.l1_threshold import l1_threshold
 
 CASES = [
     "plain",
@@ -28,7 +28,7 @@ CASES = [
     "imbalanced",
     "above lambda_max",
 ]
-MACHINES = ["program", "l1", "columns", "smoothed", "bundle"]
+NAMES = ["program", "l1", "columns", "smoothed", "bundle"]
 
 
 def instance(case, seed):
@@ -48,17 +48,17 @@ def instance(case, seed):
     return problem
 
 
-@pytest.mark.parametrize("machine", MACHINES)
+@pytest.mark.parametrize("solver", NAMES)
 @pytest.mark.parametrize("case", CASES)
-def test_the_whole_programme_is_met(case, machine):
-    for seed in range(2 if machine == "bundle" else 6):
+def test_the_whole_program_is_met(case, solver):
+    for seed in range(2 if solver == "bundle" else 6):
         problem = instance(case, seed)
         truth = optimum(problem)
-        result = solve(problem, machine, Options(tol=1e-7, max_iter=40 if machine == "bundle" else None))
+        result = solve(problem, solver, Options(tol=1e-7, max_iter=40 if solver == "bundle" else None))
         assert result.status is Status.OPTIMAL, (result.status, result.gap)
         assert abs(result.objective - truth) <= 1e-6 * truth
         assert result.lower_bound <= truth * (1 + 1e-9)
-        if case == "above lambda_max" and machine != "program":
+        if case == "above lambda_max" and solver != "program":
             assert np.all(result.coef == 0)
         if case == "d = 1/2":
             assert optimum(replace(problem, loss=Hinge())) == pytest.approx(truth, rel=1e-9)

@@ -141,7 +141,7 @@ def test_definite_kernels_keep_their_claims():
 
 # -- every solver on every kind of problem ----------------------------------------------------------------------------
 
-registry = importlib.import_module("psilearn.solve")
+registry = importlib.import_module("psilearn.solvers")
 
 PENALTIES = {
     "l2": Penalty(l2=1.0),
@@ -247,7 +247,7 @@ def test_refused_or_bounded_by_truth(loss, k, kind):
 
 
 def test_the_table_reaches_every_solver():
-    """The walk above is worth nothing if a solver refuses everything in it."""
+    """The table above is worth nothing if a solver refuses everything in it."""
     reached = set()
     for loss in ALL_LOSSES:
         for penalty in PENALTIES.values():

@@ -1,6 +1,5 @@
 """One object makes the claim: objective, bound, gap, status and certificate cannot disagree."""
 
-import sys
 import warnings
 from dataclasses import replace
 
@@ -15,7 +14,8 @@ from psilearn.core.problem import Problem
 from psilearn.core.result import Certificate, Claim, InconsistentBoundError, Result, Status
 from psilearn.core.solving import Options
 from psilearn.core.spaces import KernelSpace
-from psilearn.solve import _better, _consistent, solve, solve_nonconvex
+from psilearn.solvers import run, solve, solve_nonconvex
+from psilearn.solvers.run import _better, _consistent
 
 
 def noisy_sample(n, d=5, seed=0, share=0.15):
@@ -115,7 +115,7 @@ def test_the_better_result_keeps_the_higher_bound(problem):
 
 def test_a_solver_with_a_false_bound_is_caught(problem, monkeypatch):
     false = result_with(1.0, 2.0)
-    monkeypatch.setattr(sys.modules["psilearn.solve"], "_solve", lambda *_: false)
+    monkeypatch.setattr(run, "_solve", lambda *_: false)
     with pytest.raises(InconsistentBoundError):
         solve(problem, "mip", Options())
 

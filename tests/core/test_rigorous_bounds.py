@@ -22,7 +22,7 @@ from psilearn.core.solving import Options
 from psilearn.core.spaces import KernelSpace, LinearSpace
 from psilearn.core.spaces.sharp import sharp_product
 from psilearn.engines.highs import ProgramError
-from psilearn.solve import solve, solve_convex
+from psilearn.solvers import solve, solve_convex
 
 from oracles.l1_reference import random_problem
 

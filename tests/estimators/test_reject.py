@@ -184,11 +184,11 @@ def test_score_and_threshold_pay_the_cost_of_the_class(data):
     paid = np.where(abstains, np.array([0.1, 0.4])[y_new], wrong)
     assert model.score(X_new, y_new) == pytest.approx(1 - paid.mean())
     confidence, correct = np.array([0.1, 0.2, 0.3]), np.array([False, False, True])
-    assert cheapest_threshold(confidence, correct, [0.5, 2.0, 0.5]) == pytest.approx(0.15)  # the second is too dear
+    assert cheapest_threshold(confidence, correct, [0.5, 2.0, 0.5]) == pytest.approx(0.15)  # the second costs too much
     assert cheapest_threshold(confidence, correct, [0.5, 0.4, 0.5]) == pytest.approx(0.25)
 
 
-def test_a_kernel_machine_and_a_linear_one_agree_on_two_costs(data):
+def test_a_kernel_classifier_and_a_linear_one_agree_on_two_costs(data):
     X, y, _, _ = data
     linear, kernel = (
         RejectClassifier(d=(0.1, 0.3), penalty="l2", kernel=kind, tol=1e-7).fit(X, y) for kind in ("linear", "poly")

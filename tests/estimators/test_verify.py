@@ -20,7 +20,7 @@ from psilearn import (
 )
 from psilearn.core.result import Claim, Status
 from psilearn.core.solving import Options
-from psilearn.solve import solve
+from psilearn.solvers import solve
 
 from oracles.samples import noisy_sample
 

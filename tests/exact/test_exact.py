@@ -14,7 +14,7 @@ from psilearn.core.solving import Options
 from psilearn.core.spaces import KernelSpace, LinearSpace
 from psilearn.exact.two_class import solver as mip
 
-registry = importlib.import_module("psilearn.solve")
+registry = importlib.import_module("psilearn.solvers")
 
 clarabel = pytest.importorskip("clarabel")
 sp = pytest.importorskip("scipy.sparse")
@@ -38,11 +38,11 @@ def fixed_optimum(problem, kept):
     unit = problem.penalty.l2 / scale**2
     linear = np.concatenate([np.zeros(d + 1)] + [c * problem.costs[rows] / unit for c, _ in loss.hinges])
     blocks, right = [sp.hstack([-U, sp.csr_matrix((k, k * m))])], [np.full(k, -loss.t)]
-    for h, (_, knot) in enumerate(loss.hinges):
+    for h, (_, breakpoint) in enumerate(loss.hinges):
         slack = sp.lil_matrix((k, k * m))
         slack[np.arange(k), np.arange(h * k, (h + 1) * k)] = -1.0
         blocks += [sp.hstack([-U, slack]), sp.hstack([sp.csr_matrix((k, d + 1)), slack])]
-        right += [np.full(k, -knot), np.zeros(k)]
+        right += [np.full(k, -breakpoint), np.zeros(k)]
     A, b = sp.csc_matrix(sp.vstack(blocks)), np.concatenate(right)
     settings = clarabel.DefaultSettings()
     settings.verbose, settings.tol_gap_rel, settings.tol_gap_abs, settings.tol_feas = False, 1e-10, 1e-10, 1e-10

@@ -30,11 +30,11 @@ def fixed_optimum(problem, kept):
     weight = np.tile(problem.penalty.l1_array((1, d))[0], 2)
     cost = np.concatenate([weight, [0.0]] + [c * problem.costs[rows] for c, _ in loss.hinges])
     blocks, right = [np.hstack([-U, np.zeros((n, n * m))])], [np.full(n, -loss.t)]
-    for h, (_, knot) in enumerate(loss.hinges):
+    for h, (_, breakpoint) in enumerate(loss.hinges):
         slack = np.zeros((n, n * m))
         slack[np.arange(n), h * n + np.arange(n)] = -1.0
         blocks.append(np.hstack([-U, slack]))
-        right.append(np.full(n, -knot))
+        right.append(np.full(n, -breakpoint))
     bounds = [(0, None)] * (2 * d) + [(None, None)] + [(0, None)] * (n * m)
     answer = linprog(cost, A_ub=np.vstack(blocks), b_ub=np.concatenate(right), bounds=bounds, method="highs")
     return paid + answer.fun if answer.status == 0 else np.inf

@@ -5,13 +5,13 @@ import sys
 import numpy as np
 import pytest
 
+from psilearn.core.extras import MissingExtraError
 from psilearn.core.losses import HardMargin, Psi, TruncatedHinge
 from psilearn.core.penalties import Penalty
 from psilearn.core.problem import Problem
 from psilearn.core.result import Claim, Status
 from psilearn.core.solving import Options
 from psilearn.core.spaces import LinearSpace
-from psilearn.engines.highs import ProgramError
 from psilearn.exact.label_prices import price_labels
 from psilearn.exact.two_class import portfolio
 from psilearn.exact.two_class import solver as mip
@@ -54,7 +54,7 @@ def test_equals_gurobi_where_it_is_installed():
 
 def test_a_missing_gurobi_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "gurobipy", None)
-    with pytest.raises(ProgramError, match="pip install"):
+    with pytest.raises(MissingExtraError, match=r"pip install 'psilearn\[gurobi\]'"):
         mip.solve(make_problem(0, 10, 2, Psi(1.0), 1.0, 2), Options(settings=(mip.Settings(engine="gurobi"),)))
 
 

@@ -26,7 +26,7 @@ from psilearn.exact.two_class.tree.search import TreeSearch
 from oracles.one_feature import exact_optimum
 from oracles.samples import two_class_problem
 
-registry = importlib.import_module("psilearn.solve")
+registry = importlib.import_module("psilearn.solvers")
 
 LOSSES = [Psi(2.0), TruncatedHinge(0.0), TruncatedHinge(-0.5), TruncatedReject(0.2, -1.0)]
 GAP = 1e-3

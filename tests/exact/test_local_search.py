@@ -76,7 +76,7 @@ def test_given_states_hold_and_a_first_incumbent_needs_no_point(loss, norm, stat
         first = float(best.value[0])
         assert np.isfinite(first)
         LocalSearch(model, best, seed).run(Budget(work=100))
-        floor = loss.t if state == IN else max(loss.t, *(knot for _, knot in loss.hinges), -np.inf)
+        floor = loss.t if state == IN else max(loss.t, *(breakpoint for _, breakpoint in loss.hinges), -np.inf)
         margins = model.a @ best.w + model.y * best.b[0]
         np.testing.assert_allclose(margins, best.u, atol=1e-6)
         assert np.all(margins[given == state] >= floor - 1e-6)

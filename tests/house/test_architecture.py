@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from psilearn.solve import SOLVERS
+from psilearn.solvers import SOLVERS
 
 ROOT = Path(__file__).parents[2] / "psilearn"
 
@@ -18,14 +18,15 @@ MAY_IMPORT = {
     "engines": {"core"},
     "convex": {"core", "engines"},
     "exact": {"core", "engines"},
-    "solve": {"core", "convex", "exact"},
+    "solvers": {"core", "convex", "exact"},
     "rules": {"core", "engines"},
     "evaluation": set(),
-    "estimators": {"core", "rules", "solve", "evaluation", "proofs"},
-    "proofs": {"core", "exact", "__init__"},
+    "estimators": {"core", "rules", "solvers", "evaluation", "proofs"},
+    "proofs": {"core", "exact", "rules", "__init__"},
     "datasets": {"core"},
-    "app": {"core", "engines", "exact", "rules", "solve", "evaluation", "estimators", "proofs", "datasets", "__init__"},
-    "__init__": {"core", "solve", "rules", "estimators", "evaluation", "datasets", "proofs", "app"},
+    "app": {"core", "engines", "exact", "rules", "solvers", "evaluation", "estimators", "proofs", "datasets"}
+    | {"__init__"},
+    "__init__": {"core", "solvers", "rules", "estimators", "evaluation", "datasets", "proofs", "app"},
     "__main__": {"app", "core"},
 }
 #: The same for the rooms inside the largest ones, by their first folder or file.
@@ -38,7 +39,6 @@ WITHIN = {
         "_stamp": set(),
         "_jit": {"_linking_jit", "_stamp"},
         "scaling": {"penalties"},
-        "predictor_corrector": set(),
         "_linking_jit": set(),
         "spaces": {"_jit", "bounds"},
         "dual": {"losses", "penalties", "spaces", "bounds"},
@@ -89,9 +89,28 @@ def inner_imports():
             )
 
 
+def test_listings_stay_short():
+    """At most 14 entries above, at most 15 files in a folder, so that a listing tells the story."""
+    assert len([p for p in ROOT.iterdir() if p.name != "__pycache__"]) <= 14
+    for folder in {path.parent for path in ROOT.rglob("*.py")}:
+        files = sorted(path.name for path in folder.glob("*.py"))
+        assert len(files) <= 15, f"{folder.relative_to(ROOT)} holds {len(files)}: {', '.join(files)}"
+
+
 def test_every_room_is_listed():
     rooms = {p.stem for p in ROOT.iterdir() if p.suffix == ".py" or (p.is_dir() and p.name != "__pycache__")}
     assert rooms == set(MAY_IMPORT)
+
+
+def test_every_folder_names_the_tests_that_hold_it():
+    """Whatever line one reads, the folder says which tests fail if it is wrong."""
+    folders = [path.parent for path in ROOT.rglob("__init__.py") if path.parent != ROOT]
+    for folder in folders:
+        text = ast.get_docstring(ast.parse((folder / "__init__.py").read_text())) or ""
+        assert "\nTests: " in text, f"{folder.name}/__init__.py does not name its tests"
+        for name in text.split("\nTests: ")[1].rstrip(".").replace("\n", " ").split(", "):
+            assert (ROOT.parent / name).exists(), f"{folder.name}/__init__.py names {name}"
+    assert len(folders) > 30
 
 
 def test_imports_are_found():
@@ -113,7 +132,7 @@ def test_arrows_point_down_inside_a_room(room):
 
 
 def test_no_module_imports_itself_through_others():
-    """Within a room, too: whoever reads a module can begin with those it imports."""
+    """Within a room, too: a reader of a module can begin with those it imports."""
     known = {path.relative_to(ROOT).with_suffix("").parts for path in ROOT.rglob("*.py")}
     arrows = {parts: set() for parts in known if parts[-1] != "__init__"}
     for parts, target in IMPORTS:

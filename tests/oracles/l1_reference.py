@@ -1,4 +1,4 @@
-"""The whole linear or quadratic programme of a convex machine, stated plainly for an outside engine."""
+"""The whole linear or quadratic program of a convex problem, stated plainly for an outside engine."""
 
 from dataclasses import replace
 
@@ -47,7 +47,7 @@ def random_problem(rng, l2=0.0, k=None, tilted=None, max_n=40, wide=40):
     return problem
 
 
-def programme(problem):
+def program(problem):
     """Return (cost, A_ub, b_ub, A_eq, b_eq, upper) over (w+, w-, b, xi); all but b are non-negative."""
     X = problem.space.X
     X = np.asarray(X.todense() if sp.issparse(X) else X, dtype=float)
@@ -88,7 +88,7 @@ def programme(problem):
 
 def optimum(problem):
     """Optimal value by HiGHS (linear) or Clarabel (quadratic)."""
-    cost, A, b, E, e, upper = programme(problem)
+    cost, A, b, E, e, upper = program(problem)
     wide = 2 * problem.n_functions * problem.space.dim
     free = np.zeros(cost.size, dtype=bool)
     free[wide : wide + problem.n_functions] = True

@@ -37,8 +37,8 @@ def answer(text, row):
 
 
 def regression(model, row):
-    """The category of the table with the largest sum, the first of equals."""
-    assert model.get("normalizationMethod") == "none"
+    """The category of the largest softmax of the tables' sums, the first of equals; other normalisations differ."""
+    assert model.get("normalizationMethod") == "softmax"
     sums = {}
     for table in model.findall(f"{N}RegressionTable"):
         total = float(table.get("intercept"))

@@ -12,7 +12,7 @@ from psilearn.rules import joint, lpboost
 from psilearn.rules.observations import Observations
 from psilearn.rules.pricing.data import Monomial
 
-from oracles.rule_programmes import all_monomials
+from oracles.rule_programs import all_monomials
 
 
 def random_classes(rng):

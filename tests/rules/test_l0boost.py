@@ -1,4 +1,4 @@
-"""L0-RBoost against the relaxation and the integer programme written out in full, and the paper's three errors."""
+"""L0-RBoost against the relaxation and the integer program written out in full, and the paper's three errors."""
 
 import itertools
 
@@ -13,12 +13,12 @@ from psilearn.rules.l0 import bounds
 from psilearn.rules.observations import Observations
 from psilearn.rules.pricing.oracles import MatrixOracle, MonomialOracle
 
-from oracles.rule_programmes import (
+from oracles.rule_programs import (
     all_columns,
     all_monomials,
     in_cut,
     integer_optimum,
-    programme,
+    program,
     random_data,
     relaxation,
 )
@@ -146,7 +146,7 @@ def price_as_printed(data, H, c, rho):
     m = data.y.size
     while True:
         U = len(gamma)
-        cost, A, b, total = programme(data, H[:, gamma], c[gamma], rho, "valid")
+        cost, A, b, total = program(data, H[:, gamma], c[gamma], rho, "valid")
         lp = linprog(cost, A_ub=-A, b_ub=-b, A_eq=[total], b_eq=[1.0])
         dual, alpha = -lp.ineqlin.marginals, lp.eqlin.marginals[0]
         w, v = dual[:m], dual[m + U :]

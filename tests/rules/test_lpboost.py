@@ -1,4 +1,4 @@
-"""LP-Boost by column generation against the linear programme over all monomials."""
+"""LP-Boost by column generation against the linear program over all monomials."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ from psilearn.rules import lpboost
 from psilearn.rules.observations import Observations
 from psilearn.rules.pricing.oracles import MatrixOracle, MonomialOracle
 
-from oracles.rule_programmes import all_columns, random_data
+from oracles.rule_programs import all_columns, random_data
 
 
 def soft_margin_lp(data, H, D):

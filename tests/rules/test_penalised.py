@@ -10,7 +10,7 @@ from psilearn.rules.penalised import VotePath
 from psilearn.rules.pricing.oracles import MonomialOracle
 from psilearn.rules.tuning import Choice, Program, Settings, choose, model_of, solve
 
-from oracles.rule_programmes import random_data
+from oracles.rule_programs import random_data
 
 STRENGTHS = (2.0, 4.0, 9.0, 30.0, 100.0)
 

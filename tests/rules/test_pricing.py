@@ -9,7 +9,7 @@ from psilearn.rules.pricing.chains import Chains
 from psilearn.rules.pricing.data import Attributes, Monomial, Pairs
 from psilearn.rules.pricing.search import price, price_greedily
 
-from oracles.rule_programmes import all_monomials
+from oracles.rule_programs import all_monomials
 
 
 def enumerate_values(A, y, w, pairs, K, cost):

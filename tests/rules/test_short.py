@@ -15,7 +15,7 @@ from psilearn.rules.observations import Observations
 from psilearn.rules.pricing.oracles import MonomialOracle
 from psilearn.rules.tuning import Program
 
-from oracles.rule_programmes import all_columns
+from oracles.rule_programs import all_columns
 
 
 def noisy(seed, n=120, N=6):

@@ -1,4 +1,7 @@
-"""The label audit: which labels of a table are wrong, how many, and why one should think so."""
+"""The label audit: which labels of a table are wrong, how many, and why one should think so.
+
+Tests: tests/app/test_audit.py, tests/app/test_audit_parts.py.
+"""
 
 from .issues import find_label_issues
 

@@ -18,7 +18,7 @@ from ...core.extras import optional
 from ...estimators.chunked import needs_memory
 from . import machines
 from .annotators import consensus
-from .noise import Array, Noise, fit_noise, log_odds, stretched
+from .noise import Array, Noise, fit_noise, log_mixture, log_odds, stretched
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -38,7 +38,7 @@ class AuditSettings:
         So is one whose gain over guessing is less than this many standard deviations.
     """
 
-    rounds: int = 3
+    rounds: int = 2
     least_skill: float = 0.1
     least_z: float = 2.5
 
@@ -64,6 +64,7 @@ def find_label_issues(
     annotators: Any = None,
     *,
     known: ArrayLike | None = None,
+    corrected: ArrayLike | None = None,
     cv: int = 5,
     repeats: int = 1,
     random_state: int = 0,
@@ -71,13 +72,15 @@ def find_label_issues(
 ) -> pd.DataFrame:
     """Rank the rows by the probability that their label is wrong, and estimate how many labels are.
 
-    Linear and Gaussian-kernel support vector machines, on the features and on their ranks, are fitted to the other
-    folds. Their held-out scores are read as probabilities by a model in which a share of the labels was changed,
+    Support vector machines with linear, Gaussian and Laplace kernels, on the features and on their ranks, logistic
+    regression, randomised and boosted trees are fitted to the other folds. Their held-out scores are read as
+    probabilities by a model in which a share of the labels was changed,
 
         P(label | x) = (1 - e) p + e (1 - p) / (k - 1),
 
-    whose held-out likelihood chooses among them. Labels that are more probably wrong than right are left out of the
-    training and the fits are repeated, so that wrong labels stop misleading them; rounds and divisions are averaged.
+    whose held-out likelihood weighs them. Labels that are more probably wrong than right are left out of the
+    training and the fits are repeated, so that wrong labels stop misleading them; models, rounds and divisions are
+    averaged.
 
     Parameters
     ----------
@@ -95,6 +98,8 @@ def find_label_issues(
         Further labels of the same rows, one column per annotator, missing where there is none.
     known : array-like of bool, optional
         Rows whose label has been confirmed: it counts as right.
+    corrected : array-like of bool, optional
+        Which of these had another label before; the share of wrong labels is that of those that remain.
     cv : int
         Folds.
     repeats : int
@@ -132,8 +137,8 @@ def find_label_issues(
     y = column_or_1d(y)
     classes, codes, order = _by_appearance(y)
     folds = _folds(classes, codes, cv)
-    confirmed = np.zeros(codes.size, dtype=bool) if known is None else np.asarray(known, dtype=bool)
-    check_consistent_length(X, y, confirmed, groups)
+    settled = _settled(known, corrected, codes.size)
+    check_consistent_length(X, y, *settled, groups)
     of_group = None if groups is None else np.asarray(groups)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
@@ -144,26 +149,31 @@ def find_label_issues(
             held = _of_estimator(estimator, X, codes, parts)
         else:
             matrix = check_array(X, dtype=np.float64)
-            held = _of_machines(matrix, codes, of_group, confirmed, folds, repeats, random_state, progress)
-    noise = fit_noise(held.scores, codes, confirmed)
+            held = _of_machines(matrix, codes, of_group, settled, folds, repeats, random_state, progress)
+    noise = fit_noise(held.scores, codes, *settled)
     quality = None
     if annotators is not None:
         noise, quality = _with_annotators(noise, codes, annotators, classes)
-    table = pd.DataFrame(
-        {
-            "index": np.arange(codes.size),
-            "given": y,
-            "suggested": classes[np.where(confirmed, codes, noise.scores.argmax(axis=1))],
-            "score": noise.wrong,
-            "margin": _margins(noise.scores, codes),
-            "agreement": held.agreement,
-        }
-    )
-    ranked = np.lexsort((table["index"], log_odds(noise.scores, codes), -noise.wrong))
-    table = table.iloc[ranked].reset_index(drop=True)
+    table = _ranked(pd, y, classes, codes, settled[0], noise, held.agreement)
     table.attrs.update(_facts(held, noise, codes, classes, pd, quality))
     progress("done", 1.0)
     return table
+
+
+def _ranked(
+    pd: Any, y: NDArray, classes: NDArray, codes: NDArray, known: NDArray, noise: Noise, agreement: Array
+) -> pd.DataFrame:
+    """Return the table of all rows, most suspicious first."""
+    columns = {
+        "index": np.arange(codes.size),
+        "given": y,
+        "suggested": classes[np.where(known, codes, noise.scores.argmax(axis=1))],
+        "score": noise.wrong,
+        "margin": _margins(noise.scores, codes),
+        "agreement": agreement,
+    }
+    order = np.lexsort((columns["index"], log_odds(noise.scores, codes), -noise.wrong))
+    return pd.DataFrame(columns).iloc[order].reset_index(drop=True)
 
 
 def near_chance(error: float, chance: float, n: int) -> bool:
@@ -179,6 +189,12 @@ def _folds(classes: NDArray, codes: NDArray, cv: int) -> int:
     if folds < 2:
         raise ValueError("Every class needs at least two samples.")
     return folds
+
+
+def _settled(known: ArrayLike | None, corrected: ArrayLike | None, n: int) -> tuple[NDArray, NDArray]:
+    """Return which labels a person has confirmed, and which of them were changed."""
+    first, second = (np.zeros(n, dtype=bool) if rows is None else np.asarray(rows, bool) for rows in (known, corrected))
+    return first, second
 
 
 def _by_appearance(y: NDArray) -> tuple[NDArray, NDArray, NDArray]:
@@ -213,33 +229,30 @@ def _of_machines(
     X: Array,
     codes: NDArray,
     groups: NDArray | None,
-    known: NDArray,
+    settled: tuple[NDArray, NDArray],
     folds: int,
     repeats: int,
     seed: int,
     progress: Callable[[str, float], None],
 ) -> Held:
-    """Let the machines compete, then cross-fit the best ones in rounds that leave doubtful labels out."""
+    """Let the models compete, then cross-fit the best ones in rounds that leave doubtful labels out."""
     views = machines.views_of(X)
     rows = machines.competition_rows(codes, groups, seed)
     few = {view: Z[rows] for view, Z in views.items()}
     parts = machines.divisions(codes[rows], None if groups is None else groups[rows], folds, seed)
-    winners = machines.chosen(few, codes[rows], parts, codes.size, lambda text, done: progress(text, 0.7 * done))
-    scores, agreement, first = [], [], np.zeros(())
+    panel = machines.chosen(few, codes[rows], parts, codes.size, seed, lambda text, done: progress(text, 0.7 * done))
+    scores, agreement = [], []
     for repeat in range(repeats):
         parts = machines.divisions(codes, groups, folds, seed + 1 + repeat)
         keep = np.ones(codes.size, dtype=bool)
         for at in range(SETTINGS.rounds):
-            held = [machine.held_out(views, codes, parts, keep) for machine in winners]
-            agreement += [one.argmax(axis=1) == codes for one in held]
-            scores.append(np.mean([stretched(one) for one in held], axis=0))
-            if repeat == at == 0:
-                first = scores[0]
-            keep = _kept(fit_noise(scores[-1], codes, known).wrong, codes)
+            held, agrees = panel.held_out(views, codes, parts, keep)
+            scores.append(held)
+            agreement.append(agrees)
+            keep = _kept(fit_noise(scores[-1], codes, *settled).wrong, codes)
             progress("held-out fits", 0.7 + 0.29 * (repeat * SETTINGS.rounds + at + 1) / (repeats * SETTINGS.rounds))
-    best, *others = winners
-    model = str(best) + (", averaged with " + ", ".join(m.kind for m in others) if others else "")
-    return Held(np.mean(scores, axis=0), first, np.mean(agreement, axis=0), model)
+    together = log_mixture([np.exp(one) for one in scores], [1.0] * len(scores))
+    return Held(together, scores[0], np.mean(agreement, axis=0), str(panel))
 
 
 def _with_annotators(noise: Noise, codes: NDArray, annotators: Any, classes: NDArray) -> tuple[Noise, Any]:

@@ -1,4 +1,4 @@
-"""Held-out scores: which machines compete, how they are cross-fitted, and how the noise model chooses among them."""
+"""Held-out scores: which models compete, how they are cross-fitted, and how the noise model weighs them."""
 
 from __future__ import annotations
 
@@ -11,12 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import norm, rankdata
 from sklearn.base import clone
+from sklearn.ensemble import ExtraTreesClassifier, HistGradientBoostingClassifier
+from sklearn.linear_model import LogisticRegression
 from sklearn.metrics.pairwise import laplacian_kernel
 from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 from sklearn.utils import _safe_indexing
 
 from ...estimators.margin import SVMClassifier
-from .noise import Array, fit_quality
+from .noise import Array, fit_quality, log_mixture, probabilities
 
 Parts = Sequence[tuple[NDArray, NDArray]]
 Progress = Callable[[str, float], None]
@@ -24,9 +26,10 @@ Progress = Callable[[str, float], None]
 
 @dataclass(frozen=True)
 class MachineSettings:
-    """Which machines compete, and on how many rows.
+    """Which models compete, and on how many rows.
 
-    Tuned on ionosphere, pima, vote and wdbc, and on clvheart, spambase, banknote, phoneme, satimage and glass.
+    Tuned on ionosphere, pima, vote and wdbc, and on clvheart, huheart, spambase, banknote, phoneme, satimage, glass
+    and vowel.
 
     Attributes
     ----------
@@ -40,8 +43,18 @@ class MachineSettings:
         With more rows the Gaussian kernel is approximated by landmarks, and the Laplace kernel does not compete.
     landmarks : int
         Number of them.
-    near : float
-        Families whose held-out log-likelihood per row is this close to the best one's are averaged with it.
+    logistic_Cs : tuple of float
+        Inverse strengths of the ridge of logistic regression that compete.
+    trees, leaf : int
+        Randomised trees, and rows in a leaf of them, at least; no tree sees more than ``exact_rows`` rows.
+    boosts, leaves : int
+        Boosted trees, and leaves of each of them, at most.
+    boosted_features : int
+        With more features no trees are boosted: with 5000 of them and 200 rows that takes most of a minute.
+    fade : float
+        A kind whose held-out log-likelihood per row is this much below the best one's has 1/e of its weight.
+    least_weight : float
+        Kinds with a smaller share of the weight are left out.
     tol : float
         Relative duality gap of the fits.
     """
@@ -54,7 +67,14 @@ class MachineSettings:
     rows: int = 600
     exact_rows: int = 6000
     landmarks: int = 300
-    near: float = 0.02
+    logistic_Cs: tuple[float, ...] = (0.03, 0.3, 3.0)
+    trees: int = 100
+    leaf: int = 2
+    boosts: int = 60
+    leaves: int = 8
+    boosted_features: int = 500
+    fade: float = 0.05
+    least_weight: float = 0.05
     tol: float = 0.001
 
 
@@ -95,6 +115,65 @@ class Machine:
         return f"{self.kind}, C = {self.C:g}{width}"
 
 
+@dataclass(frozen=True)
+class Other:
+    """A classifier that gives probabilities; it reads the standardised features."""
+
+    kind: str
+    seed: int
+    C: float = 0.0
+
+    def held_out(self, views: dict[str, Array], codes: NDArray, parts: Parts, keep: NDArray) -> Array:
+        """Return scores of each row by a fit on the rows of the other folds that are kept."""
+        X = views["values"]
+        return cross_fitted(self._classifier(len(X)), X, codes, parts, keep)
+
+    def _classifier(self, n_rows: int) -> Any:
+        if self.kind == "logistic regression":
+            return LogisticRegression(C=self.C, max_iter=500)
+        if self.kind == "boosted trees":
+            return HistGradientBoostingClassifier(
+                max_iter=SETTINGS.boosts, max_leaf_nodes=SETTINGS.leaves, random_state=self.seed
+            )
+        part = SETTINGS.exact_rows / n_rows
+        sampled: dict[str, Any] = {"bootstrap": True, "max_samples": part} if part < 1.0 else {}
+        return _Voting(SETTINGS.trees, min_samples_leaf=SETTINGS.leaf, random_state=self.seed, **sampled)
+
+    def __str__(self) -> str:
+        """Say it in words."""
+        return self.kind + (f", C = {self.C:g}" if self.C else "")
+
+
+class _Voting(ExtraTreesClassifier):
+    """Randomised trees whose scores are logarithms of their shares of votes, none of them zero."""
+
+    def decision_function(self, X: Array) -> Array:
+        p = self.predict_proba(X)
+        return np.log((self.n_estimators * p + 1.0 / p.shape[1]) / (self.n_estimators + 1.0))
+
+
+Model = Machine | Other
+
+
+@dataclass(frozen=True)
+class Panel:
+    """Models that judge the labels together: the probabilities that each one gives, weighted by how well it does."""
+
+    members: tuple[Model, ...]
+    weights: tuple[float, ...]
+
+    def held_out(self, views: dict[str, Array], codes: NDArray, parts: Parts, keep: NDArray) -> tuple[Array, Array]:
+        """Return logarithms of held-out probabilities (n, k), and how much of the weight agrees with each label."""
+        scores = [member.held_out(views, codes, parts, keep) for member in self.members]
+        agreement = np.average([one.argmax(axis=1) == codes for one in scores], axis=0, weights=self.weights)
+        return log_mixture([probabilities(one, codes) for one in scores], self.weights), agreement
+
+    def __str__(self) -> str:
+        """Say it in words."""
+        best, *others = self.members
+        return str(best) + (", averaged with " + ", ".join(m.kind for m in others) if others else "")
+
+
 def standardised(X: Array) -> Array:
     """Return columns of mean 0 and deviation 1; constant columns become 0."""
     spread = X.std(axis=0)
@@ -116,7 +195,10 @@ def divisions(codes: NDArray, groups: NDArray | None, folds: int, seed: int) -> 
 
 
 def cross_fitted(estimator: Any, X: Any, codes: NDArray, parts: Parts, keep: NDArray) -> Array:
-    """Return scores of each row by a fit on the rows of the other folds that are kept."""
+    """Return scores of each row by a fit on the rows of the other folds that are kept.
+
+    A class that none of them has gets the mean of the other classes' scores: the fit says nothing about it.
+    """
     n_classes = int(codes.max()) + 1
     scores = np.zeros((codes.size, n_classes))
     for train, test in parts:
@@ -126,28 +208,33 @@ def cross_fitted(estimator: Any, X: Any, codes: NDArray, parts: Parts, keep: NDA
             scores[np.ix_(test, present)] = 1.0
             continue
         model = clone(estimator).fit(_safe_indexing(X, rows), codes[rows])
-        scores[np.ix_(test, present)] = _as_scores(model, _safe_indexing(X, test))
+        found = _as_scores(model, _safe_indexing(X, test))
+        scores[test] = found.mean(axis=1, keepdims=True)
+        scores[np.ix_(test, present)] = found
     return scores
 
 
-def chosen(views: dict[str, Array], codes: NDArray, parts: Parts, n_rows: int, progress: Progress) -> list[Machine]:
-    """Return the machine of largest held-out likelihood, and the best one of every family that comes near.
+def chosen(views: dict[str, Array], codes: NDArray, parts: Parts, n_rows: int, seed: int, progress: Progress) -> Panel:
+    """Return the best model of every kind, weighted by its held-out likelihood.
 
-    ``n_rows`` is how many rows the winners will be cross-fitted on.
+    ``n_rows`` is how many rows the panel will be cross-fitted on.
     """
     kernels = {"rbf": SETTINGS.gammas, "laplace": SETTINGS.laplace_gammas}
     if n_rows > SETTINGS.exact_rows:
         del kernels["laplace"]
     keep = np.ones(codes.size, dtype=bool)
-    quality: dict[Machine, float] = {}
+    quality: dict[Model, float] = {}
 
-    def compete(machines: Sequence[Machine]) -> Machine:
-        for machine in machines:
-            quality[machine] = fit_quality(machine.held_out(views, codes, parts, keep), codes)
-            progress("choosing a model", min(1.0, len(quality) / 52))
-        return max(machines, key=quality.__getitem__)
+    def compete(models: Sequence[Model]) -> Any:
+        for model in models:
+            quality[model] = fit_quality(model.held_out(views, codes, parts, keep), codes)
+            progress("choosing a model", min(1.0, len(quality) / 57))
+        return max(models, key=quality.__getitem__)
 
-    best: list[Machine] = []
+    best: list[Model] = [compete([Other("randomised trees", seed)])]
+    if views["values"].shape[1] <= SETTINGS.boosted_features:
+        best.append(compete([Other("boosted trees", seed)]))
+    best.append(compete([Other("logistic regression", seed, C) for C in SETTINGS.logistic_Cs]))
     for view in views:
         best.append(compete([Machine(view, "linear", C) for C in SETTINGS.linear_Cs]))
         for kernel, gammas in kernels.items():
@@ -155,7 +242,9 @@ def chosen(views: dict[str, Array], codes: NDArray, parts: Parts, n_rows: int, p
             more = [Machine(view, kernel, C, first.gamma) for C in SETTINGS.more_Cs]
             best.append(max(first, compete(more), key=quality.__getitem__))
     best.sort(key=quality.__getitem__, reverse=True)
-    return [machine for machine in best if quality[machine] >= quality[best[0]] - SETTINGS.near]
+    weights = np.exp((np.array([quality[model] for model in best]) - quality[best[0]]) / SETTINGS.fade)
+    counts = weights >= SETTINGS.least_weight * weights.sum()
+    return Panel(tuple(m for m, is_in in zip(best, counts) if is_in), tuple(weights[counts].tolist()))
 
 
 def _as_scores(model: Any, X: Any) -> Array:

@@ -7,6 +7,7 @@ where e is the share of changed labels, a the steepness, and s the held-out scor
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -16,6 +17,8 @@ from scipy.special import log_softmax, logsumexp
 from scipy.stats import chi2, norm, rankdata
 
 Array = NDArray[np.float64]
+#: The share of wrong labels among rows whose label is certain.
+NONE = np.zeros(1)
 #: Distances between classes below this count as none; a hundred times its inverse is still a number.
 NO_GAP = 1e-300
 
@@ -74,7 +77,7 @@ class Noise(NamedTuple):
     matrix : ndarray of shape (k, k)
         P(given label | true class), a row per true class.
     clean : float
-        p-value of the likelihood-ratio test of "no label is wrong".
+        p-value of the likelihood-ratio test of "no label is wrong"; nan if some were and have been corrected.
     scores : ndarray of shape (n, k)
         Scores scaled so that their softmax are the probabilities of the classes.
     """
@@ -120,7 +123,20 @@ def fit_quality(scores: Array, codes: NDArray) -> float:
     return float(likelihood(unit, codes, SETTINGS.steepness[::2], SETTINGS.shares[::3]).max()) / codes.size
 
 
-def fit_noise(scores: Array, codes: NDArray, known: NDArray | None = None) -> Noise:
+def probabilities(scores: Array, codes: NDArray) -> Array:
+    """Return the probabilities of the classes at the likeliest steepness and share on a coarse grid."""
+    unit = _unit(stretched(scores))
+    steepness = SETTINGS.steepness[::2]
+    best = likelihood(unit, codes, steepness, SETTINGS.shares[::3]).max(axis=1).argmax()
+    return np.exp(log_softmax(np.exp(steepness[best]) * unit, axis=1))
+
+
+def log_mixture(chances: Sequence[Array], weights: Sequence[float]) -> Array:
+    """Return logarithms of averaged probabilities, finite where none of them is above zero."""
+    return np.log(np.maximum(np.average(chances, axis=0, weights=weights), 1e-9))
+
+
+def fit_noise(scores: Array, codes: NDArray, known: NDArray | None = None, corrected: NDArray | None = None) -> Noise:
     """Fit the noise model to held-out scores.
 
     Parameters
@@ -130,11 +146,15 @@ def fit_noise(scores: Array, codes: NDArray, known: NDArray | None = None) -> No
     codes : ndarray of shape (n,)
         Labels as 0 .. k - 1.
     known : ndarray of bool, optional
-        Rows whose label is confirmed: it cannot be wrong.
+        Rows whose label a person has confirmed: it cannot be wrong.
+    corrected : ndarray of bool, optional
+        Which of them had another label before: they were wrong, so e is the share before any correction. Were they
+        left out, the rows that were asked about, the doubtful ones, would be missing from the evidence.
     """
     free = np.ones(codes.size, dtype=bool) if known is None else ~known
+    was_wrong = np.zeros(codes.size, dtype=bool) if corrected is None else corrected & ~free
     links = [_unit(stretched(scores, power)) for power in SETTINGS.powers]
-    grids = np.array([_thinned_likelihood(link[free], codes[free]) for link in links])
+    grids = _grids(links, codes, free, was_wrong)
     weights = _posterior(grids)
     wrong, counts, chances = np.zeros(codes.size), [], []
     quantiles = norm.ppf((np.arange(20) + 0.5) / 20)
@@ -148,8 +168,9 @@ def fit_noise(scores: Array, codes: NDArray, known: NDArray | None = None) -> No
     low, middle, high = _quantiles(np.concatenate(counts) / codes.size, np.concatenate(chances))
     at, a, e = np.unravel_index(int(weights.argmax()), weights.shape)
     scaled = np.exp(SETTINGS.steepness[a]) * links[at]
-    matrix = _matrix(scaled, codes, SETTINGS.shares[e])
-    return Noise(wrong, middle, (low, high), matrix, _test_of_clean(grids), scaled)
+    matrix = _matrix(scaled, codes, middle)
+    clean = float("nan") if was_wrong.any() else _test_of_clean(grids)
+    return Noise(wrong, middle, (low, high), matrix, clean, scaled)
 
 
 def log_odds(scores: Array, codes: NDArray) -> Array:
@@ -164,11 +185,18 @@ def _unit(scores: Array) -> Array:
     return scores / max(float(np.abs(scores).mean()), np.finfo(float).tiny)
 
 
-def _thinned_likelihood(scores: Array, codes: NDArray) -> Array:
+def _grids(links: Sequence[Array], codes: NDArray, free: NDArray, was_wrong: NDArray) -> Array:
+    """Return the log-likelihood at every power, steepness and share, on some of the rows if there are many."""
+    rows = np.arange(codes.size)
     if codes.size > SETTINGS.rows:
         rows = np.random.default_rng(0).choice(codes.size, SETTINGS.rows, replace=False)
-        scores, codes = scores[rows], codes[rows]
-    return likelihood(scores, codes, SETTINGS.steepness, SETTINGS.shares)
+    open_rows, settled = rows[free[rows]], rows[~free[rows]]
+    changed = int(was_wrong[rows].sum())
+    a, e = SETTINGS.steepness, SETTINGS.shares
+    told = (settled.size - changed) * np.log1p(-e) + changed * np.log(e)
+    in_doubt = np.array([likelihood(link[open_rows], codes[open_rows], a, e) for link in links])
+    certain = np.array([likelihood(link[settled], codes[settled], a, NONE) for link in links])
+    return in_doubt + certain + told
 
 
 def _posterior(grids: Array) -> Array:

@@ -25,7 +25,17 @@ def answer(issues: pd.DataFrame) -> list[str]:
     issues : DataFrame
         What :func:`psilearn.find_label_issues` returned.
     """
-    return [_model(issues), *(_refusal(issues) if is_refused(issues) else [_share(issues), _rows(issues)])]
+    return [_skill(issues), *(_refusal(issues) if is_refused(issues) else [_share(issues), _rows(issues)])]
+
+
+def judge(issues: pd.DataFrame) -> str:
+    """Say which model the answer rests on."""
+    return f"Judged by {issues.attrs['model']}."
+
+
+def probability(value: float) -> str:
+    """Return a probability in words; nothing is certain."""
+    return "more than 99%" if value > 0.995 else f"{100 * value:.0f}%"
 
 
 def is_refused(issues: pd.DataFrame) -> bool:
@@ -38,17 +48,14 @@ def worth_a_look(issues: pd.DataFrame) -> pd.DataFrame:
     return issues.head(0) if is_refused(issues) else issues[issues["score"] >= WORTH_A_LOOK]
 
 
-def _model(issues: pd.DataFrame) -> str:
-    facts = issues.attrs
+def _skill(issues: pd.DataFrame) -> str:
+    error, chance = issues.attrs["held_out_error"], issues.attrs["chance_error"]
     largest = issues["given"].mode()[0]
     text = (
-        f"The model ({facts['model']}) is wrong about {_percent(facts['held_out_error'])} of rows it has not seen; "
-        f"always answering '{shown(largest, 30)}' is wrong about {_percent(facts['chance_error'])}"
+        f"A model that learnt from the other rows disagrees with {_percent(error)} of the labels; "
+        f"always answering '{shown(largest, 30)}' disagrees with {_percent(chance)}"
     )
-    error, chance = facts["held_out_error"], facts["chance_error"]
-    if is_refused(issues):
-        return text + "."
-    return text + (f": {chance / error:.1f} times as many." if error else ".")
+    return text + (f", {chance / error:.1f} times as many." if error and not is_refused(issues) else ".")
 
 
 def _refusal(issues: pd.DataFrame) -> list[str]:
@@ -56,13 +63,18 @@ def _refusal(issues: pd.DataFrame) -> list[str]:
         "That is not reliably better than guessing. A label can only be doubted where the columns tell something about "
         "it, so no share of wrong labels is estimated. Perhaps the columns that matter are missing, there are too few "
         "rows, or very many labels are wrong.",
-        "The order below is a guess.",
+        "Any order of the rows by suspicion is a guess.",
     ]
 
 
 def _share(issues: pd.DataFrame) -> str:
     share, (low, high), n = issues.attrs["share"], issues.attrs["share_interval"], len(issues)
     p = issues.attrs["p_clean"]
+    interval = f"90% interval {_percent(low)} to {_percent(high)}"
+    if np.isnan(p):
+        if round(high * n) == 0:
+            return "After the corrections no label looks wrong."
+        return f"After the corrections {_percent(share)} of the labels are wrong, {_rows_of(share * n)} ({interval})."
     if p >= REJECTED and round(high * n) == 0:
         return f"No label looks wrong; the test of 'no label is wrong' does not reject it (p = {p:.2g})."
     if p >= REJECTED:
@@ -72,8 +84,8 @@ def _share(issues: pd.DataFrame) -> str:
             f"the test of 'no label is wrong' does not reject it (p = {p:.2g})."
         )
     return (
-        f"About {_percent(share)} of the labels are wrong: {_rows_of(share * n)} of {n} (90% interval "
-        f"{_percent(low)} to {_percent(high)}); 'no label is wrong' is rejected (p {_p(p)})."
+        f"About {_percent(share)} of the labels are wrong: {_rows_of(share * n)} of {n} ({interval}); "
+        f"'no label is wrong' is rejected (p {_p(p)})."
     )
 
 

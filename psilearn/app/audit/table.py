@@ -69,6 +69,7 @@ def audit_table(
     identifiers: dict[str, pd.Series] | None = None,
     annotators: pd.DataFrame | None = None,
     known: NDArray[np.bool_] | None = None,
+    corrected: NDArray[np.bool_] | None = None,
     repeats: int = 1,
     seed: int = 0,
     exact: float = 0.0,
@@ -84,8 +85,8 @@ def audit_table(
         Columns that name rows, which are checked for knowing the label.
     annotators : DataFrame, optional
         Further labels of the same rows, one column per annotator.
-    known : ndarray of bool, optional
-        Rows whose label a person has confirmed.
+    known, corrected : ndarray of bool, optional
+        Rows whose label a person has confirmed, and which of them had another one before.
     repeats, seed : int
         How often the rows are divided anew, and the seed of the divisions.
     exact : float
@@ -98,8 +99,8 @@ def audit_table(
     labels = data.labels.to_numpy(dtype=str)
     try:
         issues = find_label_issues(
-            X, labels, groups=data.groups, annotators=annotators, known=known, repeats=repeats, random_state=seed,
-            progress=lambda text, done: progress(text, 0.9 * done),
+            X, labels, groups=data.groups, annotators=annotators, known=known, corrected=corrected, repeats=repeats,
+            random_state=seed, progress=lambda text, done: progress(text, 0.9 * done),
         )  # fmt: skip
     except ValueError as error:
         raise TableError(str(error)) from None

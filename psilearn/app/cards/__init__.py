@@ -1,4 +1,7 @@
-"""Rules for people: a score card, and a form that says what would change an answer."""
+"""Rules for people: a score card, and a form that says what would change an answer.
+
+Tests: tests/app/test_cards.py.
+"""
 
 from .card import ScoreCard, score_card
 from .form import what_if_form

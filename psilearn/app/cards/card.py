@@ -70,7 +70,7 @@ class ScoreCard:
 
     def html(self) -> str:
         """The card as an HTML fragment."""
-        tables = []
+        tables: list[str] = []
         for head, *lines in self._parts():
             caption = "" if tables else f"<caption>{html.escape(self.how)}</caption>"
             rows = "".join(f"<tr><td>{html.escape(a)}</td><td>{html.escape(b)}</td></tr>" for a, b in lines)

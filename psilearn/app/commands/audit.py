@@ -6,7 +6,6 @@ import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import numpy as np
 import typer
 
 from ..tables import TableError, Understanding, read_table
@@ -27,8 +26,9 @@ from .common import (
 
 if TYPE_CHECKING:
     import pandas as pd
-    from numpy.typing import NDArray
     from rich.console import Console
+
+    from ..review import Settled
 
 #: Endings of the names of corrected tables.
 WRITTEN = (".csv", ".tsv", ".txt", ".xlsx")
@@ -65,36 +65,52 @@ def audit(
     annotators = annotator or []
     understood = understood_table(data, target, [*(drop or []), *annotators], group, identifier)
     screen = console()
+    options = ["--target", understood.target, *(["--id", identifier] if identifier else [])]
+    for name, values in (("--group", [group] if group else []), ("--drop", drop or []), ("--annotator", annotators)):
+        options += [word for value in values for word in (name, value)]
     if apply is not None:
-        _apply(screen, data, understood, apply, out)
+        _apply(screen, data, understood, apply, out, options)
         return
     show_understanding(screen, understood)
-    known = _known(screen, data, understood)
+    before = _settled(screen, data, understood)
+    known, corrected = (None, None) if before is None else before
     from ..audit.table import audit_table
 
     with progress_bar() as progress:
         found = audit_table(
             understood, identifiers=_columns(data, understood, "identifier"),
-            annotators=_labels_of(data, understood, annotators), known=known, repeats=repeats, seed=seed, exact=exact,
-            progress=heed(progress),
+            annotators=_labels_of(data, understood, annotators), known=known, corrected=corrected,
+            repeats=repeats, seed=seed, exact=exact, progress=heed(progress),
         )  # fmt: skip
     show_audit(screen, found, top)
     if out is not None:
         write_whole(out, found.ranking().to_csv(index=False))
         screen.print(f"Ranking of all rows: {shown(out, 200)}")
     if review is not None:
-        from ..review import is_excel, review_page
+        from ..review import review_page
 
-        name = "data.csv" if data is None else data.name
-        options = ["--target", understood.target, *(["--id", identifier] if identifier else [])]
-        made = f"{Path(name).stem.removesuffix('.csv')}-corrected{'.xlsx' if is_excel(Path(name)) else '.csv'}"
-        command = shlex.join(["psilearn", "audit", name, *options, "--apply", "decisions.csv", "--out", made])
-        write_whole(review, review_page(found, source_name(data), command))
+        table = Path("data.csv") if data is None else data
+        write_whole(review, review_page(found, source_name(data), _applying(Path(table.name), options)))
         screen.print(f"Review page: {shown(review, 200)}. Open it in a browser, decide, export decisions.csv, then:")
-        screen.print(f"  {shown(command, 300)}")
+        screen.print(f"  {shown(_applying(table, options), 300)}", soft_wrap=True)
 
 
-def _apply(screen: Console, data: Path | None, understood: Understanding, decisions: Path, out: Path | None) -> None:
+def _applying(table: Path, options: list[str]) -> str:
+    """Return the command that applies decisions to a table."""
+    from ..review import corrected_name
+
+    out = str(corrected_name(table))
+    return shlex.join(["psilearn", "audit", str(table), *options, "--apply", "decisions.csv", "--out", out])
+
+
+def _apply(
+    screen: Console,
+    data: Path | None,
+    understood: Understanding,
+    decisions: Path,
+    out: Path | None,
+    options: list[str],
+) -> None:
     from ..review import corrected, is_excel, log_beside, log_text, read_decisions
 
     if data is None or str(data) == "-":
@@ -112,19 +128,19 @@ def _apply(screen: Console, data: Path | None, understood: Understanding, decisi
     write_whole(log_beside(out), log)
     screen.print(f"{len(decided.frame)} decisions: {decided.counted()}.")
     screen.print(f"Corrected table: {shown(out, 200)}. Log of all decisions: {shown(log_beside(out), 200)}.")
-    screen.print("Next round: audit the corrected table; the log beside it tells which rows need not be asked again.")
+    again = ["psilearn", "audit", str(out), *options, "--review", str(out.with_suffix(".html"))]
+    screen.print("Next round; the log beside the table tells which rows need not be asked again:")
+    screen.print(f"  {shown(shlex.join(again), 300)}", soft_wrap=True)
 
 
-def _known(screen: Console, data: Path | None, understood: Understanding) -> NDArray[np.bool_] | None:
-    from ..review import confirmed, log_beside
+def _settled(screen: Console, data: Path | None, understood: Understanding) -> Settled | None:
+    from ..review import log_beside, settled_before
 
-    known = None if data is None or str(data) == "-" else confirmed(data, understood)
-    if data is not None and known is not None:
-        where = shown(log_beside(data).name, 100)
-        screen.print(
-            f"  • {int(known.sum())} labels were confirmed in earlier rounds ({where}); they are not asked again."
-        )
-    return known
+    before = None if data is None or str(data) == "-" else settled_before(data, understood)
+    if data is not None and before is not None:
+        where, count = shown(log_beside(data).name, 100), int(before.known.sum())
+        screen.print(f"  • {count} labels were confirmed in earlier rounds ({where}); they are not asked again.")
+    return before
 
 
 def _columns(data: Path | None, understood: Understanding, kind: str) -> dict[str, pd.Series]:

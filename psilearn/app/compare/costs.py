@@ -56,7 +56,7 @@ class Plan:
 
 
 def plan(costs: Sequence[Cost], rows: int, features: int, classes: int, budget: float) -> list[Plan]:
-    """Divide a budget: whoever needs less than an equal share gets all it needs, and leaves the rest to the others."""
+    """Divide a budget: a method that needs less than an equal share gets that, and the others share the rest."""
     need = [_whole(cost, rows, rows, features, classes) for cost in costs]
     granted = [0.0] * len(costs)
     left = PLANNED * budget

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...core.result import Certificate, Claim
-from ...evaluation.rates import Rate, difference, paired, rate
+from ...evaluation.rates import difference, paired, rate
 from ...evaluation.selective import Guarantee, confidence_of, guaranteed_threshold
 from ..audit.story import answer, is_refused, worth_a_look
 from ..words import shown
@@ -196,12 +196,3 @@ def promise(comparison: Comparison, chosen: Outcome) -> tuple[str, Guarantee] | 
             f"{100 * RISK:g}% of answers wrong"
         )
     return f"{words}, with {100 * LEVEL:g}% confidence.", made
-
-
-# -- two classes ------------------------------------------------------------------------------------------------------
-
-
-def sensitivities(comparison: Comparison, outcome: Outcome) -> dict[str, Rate]:
-    """Return, for every class, the share of its test rows that a method recognises, with its interval."""
-    y = comparison.y_test
-    return {str(label): rate(~outcome.wrong[y == label]) for label in np.unique(y)}

@@ -1,4 +1,7 @@
-"""Models that travel: a fitted model as ONNX, SQL, PMML or an MLflow model, with the same answers."""
+"""Models that travel: a fitted model as ONNX, SQL, PMML or an MLflow model, with the same answers.
+
+Tests: tests/app/test_export.py.
+"""
 
 from .formula import ExportError, Formula
 from .write import FORMATS, export

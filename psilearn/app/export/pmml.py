@@ -1,8 +1,9 @@
 """A model as PMML 4.4: linear models as RegressionModel, rules as RuleSetModel.
 
 A RegressionModel for two classes has one table for each, that of the first being zero; PMML answers the class of the
-larger value. Rules vote for classes with weights that PMML adds up ("weightedSum"); a rule against a class of several
-votes for all others, which changes no difference.
+larger softmax, which is that of the larger value. (Without a normalisation PMML takes the values for probabilities,
+and the last class's for one minus the others.) Rules vote for classes with weights that PMML adds up ("weightedSum");
+a rule against a class of several votes for all others, which changes no difference.
 """
 
 from __future__ import annotations
@@ -66,7 +67,7 @@ def _schema(model: xml.Element, formula: Formula, is_filled: bool) -> None:
 
 def _regression(root: xml.Element, formula: Formula, linear: Linear) -> None:
     model = xml.SubElement(
-        root, "RegressionModel", functionName="classification", targetFieldName=TARGET, normalizationMethod="none"
+        root, "RegressionModel", functionName="classification", targetFieldName=TARGET, normalizationMethod="softmax"
     )
     _schema(model, formula, is_filled=True)
     coef, intercept = linear.coef, linear.intercept
@@ -99,10 +100,15 @@ def _rule_set(root: xml.Element, formula: Formula, rules: RuleSum) -> None:
     default = formula.classes.tolist()[_default(formula, rules)]
     rule_set = xml.SubElement(model, "RuleSet", defaultScore=_label(default))
     xml.SubElement(rule_set, "RuleSelectionMethod", criterion="weightedSum")
-    for condition, weights in zip(rules.conditions, rules.weights):
+    conditions = [(), *rules.conditions]  # the first holds always, and decides where the votes are equal
+    for condition, weights in zip(conditions, [_tie_breaker(formula, rules), *rules.weights]):
         for label, weight in _votes(formula, weights):
             rule = xml.SubElement(rule_set, "SimpleRule", score=_label(label), weight=repr(weight))
             _predicate(rule, formula.columns, condition)
+
+
+def _tie_breaker(formula: Formula, rules: RuleSum) -> Any:
+    return np.array([formula.tie_score]) if formula.classes.size == 2 else rules.intercept
 
 
 def _default(formula: Formula, rules: RuleSum) -> int:

@@ -3,6 +3,8 @@
 An `Experiment` is a seeded function over a grid of settings; each replication of each setting is a task. `run` brings
 tasks into a `Store`, `summarise` averages them, `compare` and `verdict` judge them, `write_page` shows them. `main`
 does all of it for ``psilearn reproduce``.
+
+Tests: tests/app/test_reproduce.py.
 """
 
 from .catalogue import catalogue

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from .compare import LIMIT, Row, blind_spot, by_measure, compare, is_test_error, judge, reasons, verdict
-from .experiment import Experiment
+from .compare import LIMIT, Row, by_measure, compare, is_test_error, judge, reasons, verdict
+from .experiment import Experiment, Paper
 from .page import cell, table, write
 from .report import duration, page_name, summary_path, write_page
 from .summary import Summary
@@ -27,8 +27,8 @@ _WORDS = {
 }
 """How a verdict begins, and how many of its kind are counted."""
 
-_CLAIMS = {"holds": "hold", "not decided": "are not decided", "the opposite holds": "come out the other way"}
-"""How the judgement of a claim begins, and how many of its kind are counted."""
+_KINDS = {"test errors and accuracies that agree": True, "other numbers that agree": False}
+"""Kinds of printed numbers, and whether they are test errors."""
 
 
 @dataclass(frozen=True)
@@ -51,27 +51,33 @@ class _Entry:
         return self.verdict.startswith(("Reproduces", "Test errors reproduce", "Does not reproduce"))
 
     @property
-    def short(self) -> str:
-        """The table's name, with the numbers of each measure that differ."""
-        name = self.experiment.name.split("/")[1]
-        judged = [row for row in self.rows if row.z is not None]
-        if not (self.is_judged and any(row.differs for row in judged)):
-            return name
-        return f"{name} (numbers that differ: {by_measure(judged)})"
+    def judged(self) -> list[Row]:
+        """The printed figures that can be judged, where the experiment as a whole can."""
+        return [row for row in self.rows if row.z is not None] if self.is_judged else []
+
+    @property
+    def link(self) -> str:
+        return f"[{self.experiment.name}]({page_name(self.experiment.name)}.md)"
+
+    @property
+    def difference(self) -> Sequence[str]:
+        """What differs, and the known reasons."""
+        return [self.link, cell(by_measure(self.judged)), cell(" Also: ".join(reasons(self.experiment, self.rows)))]
 
     @property
     def line(self) -> Sequence[str]:
         experiment, summary = self.experiment, self.summary
         if summary is None:
             return [experiment.name, cell(experiment.title), NOT_COMPUTED, "", ""]
-        said = [self.verdict, *(f"Why: {text}" for text in reasons(experiment, self.rows)[:1])]
-        unseen = blind_spot(self.rows)
-        if unseen is not None and not experiment.deterministic and self.is_judged:
-            said.append(f"Differences below {unseen:.0%} would mostly go unseen.")
         done = f"{summary.replications} of {experiment.replications}"
         full = "" if summary.seconds_full is None else duration(summary.seconds_full)
-        name = f"[{experiment.name}]({page_name(experiment.name)}.md)"
-        return [name, cell(experiment.title), cell(" ".join(said)), done, full]
+        return [self.link, cell(experiment.title), cell(_brief(self.verdict)), done, full]
+
+
+def _brief(said: str) -> str:
+    """A verdict without what its page tells: the judgement and how many figures differ."""
+    start, _, rest = said.partition(": ")
+    return f"{start}: {rest.split(' (')[0].split(';')[0].rstrip('.')}." if rest else said
 
 
 def rebuild(experiments: Iterable[Experiment], folder: Path) -> None:
@@ -89,14 +95,15 @@ def write_index(experiments: Iterable[Experiment], folder: Path) -> None:
     entries = [_entry(experiment, folder) for experiment in experiments]
     papers = dict.fromkeys(entry.experiment.paper for entry in entries)
     of = {paper: [entry for entry in entries if entry.experiment.paper == paper] for paper in papers}
-    short = [[f"{paper.authors}, {paper.title}, {paper.year}", in_short(of[paper])] for paper in papers]
     blocks = [
         "Every table and figure of the five papers, regenerated and set against the printed numbers. A number agrees "
         f"when it lies within {LIMIT:g} standard errors (theirs and ours together) of the printed one. The verdicts "
-        "are computed from the stored results, and each page gives the reason where numbers differ.",
+        "are computed from the stored results.",
         "## In short",
-        _errors_and_others([row for entry in entries if entry.is_judged for row in entry.rows]),
-        table(["paper", "what came of it"], short),
+        _errors_and_others([row for entry in entries for row in entry.judged]),
+        table(["paper", *_KINDS, "claims that hold"], [in_short(paper, of[paper]) for paper in papers]),
+        "A claim says that one method does better than another; those that do not hold are undecided, unless said.",
+        *_differences(entries),
         _tally([entry.verdict for entry in entries]),
     ]
     header = ["experiment", "what it is", "verdict", "replications", "cost of all"]
@@ -114,11 +121,10 @@ def write_index(experiments: Iterable[Experiment], folder: Path) -> None:
 
 def _errors_and_others(rows: Sequence[Row]) -> str:
     """Say how many printed test errors agree, and how many of the other numbers."""
-    judged = [row for row in rows if row.z is not None]
     kinds = (("test errors and accuracies", True), ("other numbers (support vectors, coefficients, rules, ...)", False))
     told = []
     for what, is_error in kinds:
-        some = [row for row in judged if is_test_error(row.measure) == is_error]
+        some = [row for row in rows if is_test_error(row.measure) == is_error]
         if some:
             told.append(f"{sum(not row.differs for row in some)} of the {len(some)} {what} agree with the printed ones")
     return f"{'; '.join(told)}." if told else ""
@@ -129,30 +135,29 @@ def _entry(experiment: Experiment, folder: Path) -> _Entry:
     return _Entry(experiment, Summary.load(path) if path.is_file() else None)
 
 
-def in_short(entries: Sequence[_Entry]) -> str:
-    """Say in plain words what came of a paper: which tables reproduce, how many numbers agree, and its claims."""
-    if not any(entry.summary for entry in entries):
-        return NOT_COMPUTED
-    told = []
-    for start in [*list(_WORDS)[:4], "No verdict:"]:
-        some = [entry for entry in entries if entry.verdict.startswith(start)]
-        if some:
-            told.append(f"{start} {', '.join(entry.short for entry in some)}.")
-    judged = [row for entry in entries if entry.is_judged for row in entry.rows if row.z is not None]
-    if judged:
-        agree = sum(not row.differs for row in judged)
-        told.append(f"{agree} of the {len(judged)} numbers judged agree with the printed ones.")
-    return " ".join(told) + _claims(entries)
+def in_short(paper: Paper, entries: Sequence[_Entry]) -> Sequence[str]:
+    """A line about one paper: how many numbers agree, of each kind, and how many of its claims hold."""
+    rows = [row for entry in entries for row in entry.judged]
+    counts = [_agreeing([row for row in rows if is_test_error(row.measure) == kind]) for kind in _KINDS.values()]
+    return [cell(f"{paper.authors}, {paper.title}, {paper.year}"), *counts, _claims(entries)]
+
+
+def _agreeing(rows: Sequence[Row]) -> str:
+    return f"{sum(not row.differs for row in rows)} of {len(rows)}" if rows else "none printed, or none judged"
 
 
 def _claims(entries: Sequence[_Entry]) -> str:
     differences = [difference for entry in entries if entry.summary for difference in entry.summary.differences]
     said = [judge(difference).split(":")[0] for difference in differences]
-    counts = {words: sum(one == begins for one in said) for begins, words in _CLAIMS.items()}
-    if not sum(counts.values()):
-        return ""
-    found = ", ".join(f"{n} {words}" for words, n in counts.items() if n)
-    return f" Of {sum(counts.values())} claims that one method does better than another, {found}."
+    opposite = said.count("the opposite holds")
+    told = f"{said.count('holds')} of {len(said)}" if said else "none"
+    return f"{told}; {opposite} the other way" if opposite else told
+
+
+def _differences(entries: Sequence[_Entry]) -> list[str]:
+    """The numbers that differ, table by table, with the reasons."""
+    some = [entry.difference for entry in entries if any(row.differs for row in entry.judged)]
+    return ["### What differs, and why", table(["table", "numbers that differ", "why"], some)] if some else []
 
 
 def _tally(verdicts: Sequence[str]) -> str:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import io
+import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -95,6 +96,14 @@ def is_excel(path: Path) -> bool:
     return path.suffix.lower() in {".xlsx", ".xlsm"}
 
 
+def corrected_name(path: Path) -> Path:
+    """Return a name for the corrected table: beside ``a.csv`` ``a-corrected.csv``, then ``a-corrected-2.csv``."""
+    name = path.stem.removesuffix(".csv")
+    again = re.fullmatch(r"(.*-corrected)(?:-(\d+))?", name)
+    name = f"{again[1]}-{int(again[2] or 1) + 1}" if again else f"{name}-corrected"
+    return path.with_name(f"{name}{'.xlsx' if is_excel(path) else '.csv'}")
+
+
 def log_beside(path: Path) -> Path:
     """Return where the log of changes of a corrected table lies: ``corrected.csv`` has ``corrected.log.csv``."""
     name = path.name
@@ -111,8 +120,15 @@ def log_text(decisions: Decisions, source: Path) -> str:
     return str(pd.concat([before, now], ignore_index=True).to_csv(index=False) if last else now.to_csv(index=False))
 
 
-def confirmed(source: Path, data: Understanding) -> NDArray[np.bool_] | None:
-    """Return which rows a person has settled in earlier rounds, None if there is no log beside the table.
+class Settled(NamedTuple):
+    """Rows whose label a person has confirmed, and which of them had another one before."""
+
+    known: NDArray[np.bool_]
+    corrected: NDArray[np.bool_]
+
+
+def settled_before(source: Path, data: Understanding) -> Settled | None:
+    """Return what a person has settled in earlier rounds, None if there is no log beside the table.
 
     A row counts only while the table still holds the label that was decided, and the same identifier there.
     """
@@ -122,10 +138,11 @@ def confirmed(source: Path, data: Understanding) -> NDArray[np.bool_] | None:
     last = log.drop_duplicates("row", keep="last").set_index("row").reindex(data.rows)
     settled = last["label"].where(last["decision"].isin(SETTLED))
     is_settled = np.asarray(settled.to_numpy() == data.labels.to_numpy(dtype=str), dtype=bool)
-    if data.ids is None or not log["id"].any():
-        return is_settled
-    # Rows may have been added, sorted or removed since.
-    return is_settled & np.asarray(last["id"].to_numpy() == data.ids.to_numpy(dtype=str), dtype=bool)
+    if data.ids is not None and log["id"].any():
+        # Rows may have been added, sorted or removed since.
+        is_settled &= np.asarray(last["id"].to_numpy() == data.ids.to_numpy(dtype=str), dtype=bool)
+    first = log.drop_duplicates("row").set_index("row").reindex(data.rows)["given"]
+    return Settled(is_settled, is_settled & np.asarray(first.to_numpy() != settled.to_numpy(), dtype=bool))
 
 
 def _check(decision: Any, labels: pd.Series, classes: set[str], name: str) -> None:
@@ -149,9 +166,16 @@ def _texts(path: Path) -> pd.DataFrame:
     try:
         return pd.read_csv(path, dtype=str, keep_default_na=False, encoding="utf-8-sig")
     except FileNotFoundError:
-        raise TableError(f"There is no file '{shown(path, 200)}'.") from None
+        raise TableError(_absent(path)) from None
     except (ValueError, OSError) as error:
         raise TableError(f"'{shown(path.name)}' could not be read: {shown(str(error).splitlines()[0], 200)}.") from None
+
+
+def _absent(path: Path) -> str:
+    """Say that there is no such file; browsers save what a page exports in a folder of their own."""
+    saved = Path.home() / "Downloads" / path.name
+    found = f"Is it '{shown(saved, 200)}'? Move it here." if saved.exists() else ""
+    return f"There is no file '{shown(path, 200)}'. {found or 'Browsers save such files in their folder of downloads.'}"
 
 
 def _log(path: Path) -> pd.DataFrame:

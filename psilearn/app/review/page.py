@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from ..audit.reasons import number
-from ..audit.story import answer
+from ..audit.story import answer, judge
 from ..audit.table import TableAudit
 from ..pages import asset, data_script, page, text
 from ..words import shown
@@ -37,10 +37,11 @@ def review_page(audit: TableAudit, source: str, command: str) -> str:
     notes = "".join(f"<li>{text(note, 400)}</li>" for note in audit.data.notes)
     body = (
         f'<header><h1>{text(source, 80)}: labels to review</h1><div class="verdict">{sentences}</div></header>'
-        f'<main id="review" data-command="{text(command, 400)}"></main>'
+        f'<main><div id="review" data-command="{text(command, 400)}"></div>'
         '<noscript><p class="lead">This page needs JavaScript, which is switched off.</p></noscript>'
         f'<section id="beside"><h2>Beside the labels</h2>{others or "<p>Nothing else was found.</p>"}'
-        f"{f'<h3>What was understood of the table</h3><ul>{notes}</ul>' if notes else ''}</section>"
+        f'<p class="note">{text(judge(audit.issues), 400)}</p>'
+        f"{f'<h3>What was understood of the table</h3><ul>{notes}</ul>' if notes else ''}</section></main>"
         "<footer><p>Made by psilearn. Nothing in this file leaves your computer.</p></footer>"
     )
     scripts = [asset("review", "review.js")]

@@ -3,7 +3,7 @@
 (() => {
   const data = JSON.parse(document.getElementById("review-data").textContent);
   const root = document.getElementById("review");
-  const HEIGHT = 52, SPARE = 6;
+  const HEIGHT = 52, SPARE = 6, FEW = 4;
   const WORDS = { keep: "kept", relabel: "relabelled", unsure: "unsure" };
   const STORE = `psilearn-review-${data.key}`;
   const at = new Map(data.index.map((index, position) => [index, position]));
@@ -171,6 +171,7 @@
     for (const d of decisions.values()) tally[d.decision]++;
     bar.value = decisions.size;
     counts.textContent = `${decisions.size} of ${suspects.length} decided: ${tally.relabel} relabelled, ${tally.keep} kept, ${tally.unsure} unsure.`
+      + (suspects.length && decisions.size === suspects.length && !exported ? " Now export them (e)." : "")
       + (stored ? "" : " This browser does not keep them: export before you close the page.");
     foot.classList.toggle("ready", decisions.size > 0 && !exported);
   }
@@ -201,13 +202,13 @@
   let wide = false;
   function values(s) {
     const rest = data.features.map((_, j) => j).filter((j) => !s.first.includes(j));
-    const order = wide ? [...s.first, ...rest] : s.first;
+    const order = wide || rest.length <= FEW ? [...s.first, ...rest] : s.first;
     const near = s.near.map((i) => at.get(i));
     const head = make("tr", {}, make("th", { scope: "col" }, "feature"), make("th", { scope: "col" }, "this row"),
       ...near.map((p, k) => make("th", { scope: "col" }, `near ${k + 1}: ${className(data.label[p])}`, make("span", { class: "note" }, ` ${data.id ? data.id[p] : `row ${data.row[p]}`}`))));
     const body = order.map((j) => make("tr", {}, make("th", { scope: "row" }, data.features[j]),
       ...[s.here, ...near].map((p) => make("td", { class: "w" }, data.cells[j][p] === "" ? "missing" : data.cells[j][p]))));
-    const more = rest.length ? [make("button", { type: "button", onclick: () => { wide = !wide; show(true); } }, wide ? "Only the most telling features" : `All ${data.features.length} features`)] : [];
+    const more = rest.length > FEW ? [make("button", { type: "button", onclick: () => { wide = !wide; show(true); } }, wide ? "Only the most telling features" : `All ${data.features.length} features`)] : [];
     return make("div", {}, make("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Values of this row and of its nearest believed neighbours" },
       make("table", {}, make("thead", {}, head), make("tbody", {}, ...body))), ...more);
   }
@@ -258,11 +259,11 @@
   foot.append(
     make("p", {}, make("button", { type: "button", class: "primary", onclick: download }, "Export decisions.csv (e)"), " ",
       make("button", { type: "button", onclick: undo }, "Undo (z)")),
-    make("p", { class: "note" }, "Then, beside your table:"), make("pre", {}, make("code", {}, root.dataset.command)));
+    make("p", { class: "note" }, "The browser saves the file in its folder of downloads. Move it beside your table and run there:"), make("pre", {}, make("code", {}, root.dataset.command)));
   root.append(
     make("section", { class: "top" }, bar, counts, make("div", { class: "controls" }, ...Object.values(controls)), live),
     make("div", { class: "two" }, make("section", {}, list), make("section", {}, card)),
-    make("section", {}, foot, make("p", { class: "note" }, "Keys: arrows to move, k keep, r relabel, u unsure, z undo, e export, / find. Decisions stay in this browser until you export them.")));
+    make("section", {}, foot, make("p", { class: "note" }, "Keys: arrows to move, k keep, r relabel, u unsure, z undo, e export, / find. Rows are counted without the header: row 1 is line 2 of a spreadsheet. Decisions stay in this browser until you export them.")));
   refilter();
   current = Math.max(0, view.findIndex((s) => !decisions.has(s.i)));
   show();

@@ -1,4 +1,7 @@
-"""From a file to a table one can learn from: reading, saying what was understood, and clear sentences when it fails."""
+"""From a file to a table one can learn from: reading, saying what was understood, and clear sentences when it fails.
+
+Tests: tests/app/test_tables.py, tests/app/test_hostile_files.py.
+"""
 
 from .cells import Numbers, as_numbers
 from .error import TableError

@@ -1,4 +1,4 @@
-"""The one error of this room."""
+"""The error that reading a table raises."""
 
 from __future__ import annotations
 

@@ -40,15 +40,18 @@ def find_column(names: Sequence[str], wanted: str) -> str:
     raise TableError(f"There is no column '{shown(wanted)}'; {hint}")
 
 
-def find_target(names: Sequence[str], target: str | None) -> str:
+def find_target(frame: pd.DataFrame, target: str | None) -> str:
     """Return the name of the column that holds the labels; without a wish, the one with a usual name."""
+    names = frame.columns.tolist()
     if target is not None:
         return find_column(names, target)
     for wanted in TARGET_NAMES:
         for name in names:
             if name.lower() == wanted:
                 return name
-    raise TableError(f"Which column holds the labels? Name it with --target; the columns are {listed(names)}.")
+    few = [name for name in reversed(names) if 2 <= frame[name].nunique() <= MAX_LEVELS]
+    which = f"columns of few values are {listed(few)}" if few else f"the columns are {listed(names)}"
+    raise TableError(f"Which column holds the labels? Name it with --target; {which}.")
 
 
 def read_labels(column: pd.Series, notes: list[str]) -> pd.Series:

@@ -97,7 +97,7 @@ def understand(
     frame = frame.set_axis([str(c) for c in frame.columns], axis=1).reset_index(drop=True)
     names = frame.columns.tolist()
     refuse_twins(names)
-    target = find_target(names, target)
+    target = find_target(frame, target)
     kept_aside = {find_column(names, name): "left out" for name in drop}
     kept_aside |= {
         find_column(names, name): role for name, role in ((group, "group"), (identifier, "identifier")) if name

@@ -1,1 +1,4 @@
-"""The level-stabilised bundle method: solver, cutting-plane model, and master problem."""
+"""The level-stabilised bundle method: solver, cutting-plane model, and master problem.
+
+Tests: tests/convex/test_bundle.py.
+"""

@@ -32,24 +32,10 @@ from ...core.scaling import Scaling
 from ...core.solving import Clock, Options, Solve, SolverSettings, convex_result
 from ..interior.margins import cut_off
 from ..risk import Evaluation, LocalRisk, Risk, TwoClassRisk, risk_of
+from .constants import CONSTANTS
 from .model import CuttingModel
 
 Array = NDArray[np.float64]
-
-_LEVEL = 0.75  # level between the bounds: 1 stays at the best point, 0 goes to the minimiser of the model
-_WIDTH = 0.1  # how exactly the level is met, in units of the gap
-_PATIENCE = 10  # minimisations after which a cut without multiplier is forgotten
-_LOCAL_FROM = 20_000  # samples from which the far ones are put on their linear piece
-_NEAR = 0.05  # least share of the samples that count as near
-_TOO_MANY = 0.6  # share from which all samples are looked at instead
-_SAMPLE = 16  # one in so many samples for the first start, but
-_SAMPLES_PER_COEFFICIENT = 100  # at least
-_SAMPLE_TOL = 3e-3  # gap on the sample
-_ZEROS = (1e-1, 3e-2, 1e-2, 1e-3, 1e-5)  # levels below which coefficients are tried at zero
-_EVALUATIONS = 1000  # default limit
-_ROUNDS = 4  # of solving again with a smaller tolerance
-_FINEST = 1e-9  # gap, in units of the mean risk, below which the engine's tolerances hide what a cut tells
-_TIGHT = 1e-5  # tolerances below are the finisher's
 
 
 TAKES = Takes(
@@ -180,7 +166,9 @@ class Level:
         self.bound = self.offset + low
         upper = np.inf if self.best is None else self.best.objective
         self.clock.note(upper * self.unit, self.bound * self.unit)
-        stay = self.model.drop_idle(_PATIENCE, _PATIENCE) if self.mode == "level" else np.ones(self.shares.size, bool)
+        stay = np.ones(self.shares.size, bool)
+        if self.mode == "level":
+            stay = self.model.drop_idle(CONSTANTS.patience, CONSTANTS.patience)
         if not stay.all():
             self.cuts.keep(stay)
             self.shares = self.shares[stay]
@@ -193,11 +181,11 @@ class Level:
             scale = abs(best.objective)
             place = self.tighten(best.v, scale)
             gap = best.objective - self.bound
-            if gap <= max(tol * scale, _FINEST) or self.clock.is_over:
+            if gap <= max(tol * scale, CONSTANTS.finest) or self.clock.is_over:
                 break
             if self.mode == "level":
-                level = self.bound - self.offset + _LEVEL * gap
-                place = self.model.level_point(best.v, level, _WIDTH * gap, scale)
+                level = self.bound - self.offset + CONSTANTS.level * gap
+                place = self.model.level_point(best.v, level, CONSTANTS.width * gap, scale)
             point = self.evaluate(risk, place)
             best = self.search(risk, best, point) if self.mode == "level" else min(best, point, key=_objective)
             if risk is self.cuts.whole:
@@ -229,7 +217,7 @@ class Level:
         penalised = self.model.l1 > 0
         if not penalised.any():
             return best.v
-        for v in (self.constant, *(cut_off(best.v, self.model.m, penalised, level) for level in _ZEROS)):
+        for v in (self.constant, *(cut_off(best.v, self.model.m, penalised, level) for level in CONSTANTS.zeros)):
             if self.objective(v, risk.evaluate(v).value) <= best.objective + allowance:
                 return v
         return best.v
@@ -292,8 +280,9 @@ def solve(problem: Problem, options: Options, start: Result | None = None, finis
     cuts = old if old is not None and old.fits(problem) else Cuts(problem)
     cuts.passes = 0.0
     level = Level(problem, cuts, clock, mode)
-    goal = max(options.tol, _TIGHT) if finish is not None else options.tol
-    for _ in range(_ROUNDS):  # one is enough unless the repair of the multipliers costs more than the gap had to spare
+    goal = max(options.tol, CONSTANTS.tight) if finish is not None else options.tol
+    # one is enough unless repairing the multipliers costs more than the gap had to spare
+    for _ in range(CONSTANTS.rounds):
         status = _drive(problem, level, replace(options, tol=goal), start)
         result = _certified(problem, level, options, status)
         if result.status is not Status.STALLED or finish is not None:
@@ -318,12 +307,12 @@ def _certified(problem: Problem, level: Level, options: Options, status: Status 
 def _drive(problem: Problem, level: Level, options: Options, start: Result | None) -> Status | None:
     """Run the level method on all samples, or on local risks; return why it stopped early, None if it did not."""
     cuts = level.cuts
-    limit = options.max_iter or _EVALUATIONS
+    limit = options.max_iter or CONSTANTS.evaluations
     try:
         v = np.zeros(cuts.A.shape[1])
         if start is not None:
             v = cuts.whole.scaling.from_coefficients(start.coef, start.intercept).ravel()
-        if level.mode == "level" and isinstance(cuts.whole, TwoClassRisk) and problem.n >= _LOCAL_FROM:
+        if level.mode == "level" and isinstance(cuts.whole, TwoClassRisk) and problem.n >= CONSTANTS.local_from:
             v = _run_locally(problem, level, v, options)
         if level.best is None or level.best.objective - level.bound > options.tol * abs(level.best.objective):
             point = level.run(cuts.whole, v, 0.9 * options.tol, limit)
@@ -341,7 +330,7 @@ def _sample_start(problem: Problem, level: Level, v: Array, seed: int) -> tuple[
     """Return a near-optimal point of some of the samples and its objective there; v if they would be too many."""
     cuts = level.cuts
     if cuts.sample is None:
-        size = max(problem.n // _SAMPLE, _SAMPLES_PER_COEFFICIENT * v.size)
+        size = max(problem.n // CONSTANTS.sample, CONSTANTS.samples_per_coefficient * v.size)
         if size > problem.n // 3:
             return v, -np.inf
         rows = np.unique(np.random.default_rng(seed).integers(0, problem.n, size))
@@ -352,7 +341,7 @@ def _sample_start(problem: Problem, level: Level, v: Array, seed: int) -> tuple[
     tilt = None if problem.tilt is None else ratio * problem.tilt[rows]
     part = replace(problem, space=space, y=y, weights=weights, C=ratio * problem.C, tilt=tilt)
     small = Level(part, few, Clock(level.clock.left), "level")
-    point = small.run(few.whole, v, _SAMPLE_TOL, _EVALUATIONS)
+    point = small.run(few.whole, v, CONSTANTS.sample_tol, CONSTANTS.evaluations)
     small.forget_idle()
     return point.v, point.objective
 
@@ -367,10 +356,10 @@ def _run_locally(problem: Problem, level: Level, v: Array, options: Options) -> 
     v, expected = _sample_start(problem, level, v, options.random_state)
     evaluation = level.evaluate(cuts.whole, v)
     misled = max(evaluation.objective - expected, 0.0) / abs(evaluation.objective)
-    share, gap = max(_NEAR, 2.0 * float(np.sqrt(misled))), np.inf
-    while share <= _TOO_MANY and not level.clock.is_over and level.anchor is not None:
+    share, gap = max(CONSTANTS.near, 2.0 * float(np.sqrt(misled))), np.inf
+    while share <= CONSTANTS.too_many and not level.clock.is_over and level.anchor is not None:
         local = LocalRisk(cuts.whole, problem, *level.anchor, share)
-        inner = level.run(local, level.anchor[0], 0.5 * tol, _EVALUATIONS)
+        inner = level.run(local, level.anchor[0], 0.5 * tol, CONSTANTS.evaluations)
         v = level.sparse(local, inner, 0.1 * tol * abs(inner.objective))
         local.release()
         point = level.evaluate(cuts.whole, v)

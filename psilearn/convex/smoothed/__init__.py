@@ -1,1 +1,4 @@
-"""Newton's method on smoothed hinges."""
+"""Newton's method on smoothed hinges.
+
+Tests: tests/convex/test_smoothed.py.
+"""

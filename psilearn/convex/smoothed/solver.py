@@ -28,7 +28,7 @@ are then computed together, from products of matrices, and a point whose gap is 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,13 +44,45 @@ from .iterate import Iterate
 
 Array = NDArray[np.float64]
 
-_STEPS = 200
-_SETTLED = 0.005  # projections start when a step promises that share of the tolerance
-_AHEAD, _MANY = (4, 2, 1), 0.35  # points of a path that share a choice of samples, unless that is more than so many
-_ENTRIES = 1 << 25  # numbers in an array of all scores that are certified together
-_FASTEST = 5.0  # what a path is expected to move at most, in units of what it did
-_SAMPLE, _SAMPLES_PER_COEFFICIENT, _SAMPLE_TOL = 8, 50, 3e-3  # for the start of a path: one in so many, at least, gap
-_FURTHER, _SIDEWAYS, _WIDTHS = 1.25, 0.2, 1.2  # how far samples may move beyond, and off, what is expected
+
+@dataclass(frozen=True)
+class Constants:
+    """Limits of a solve, and how the points of a path share their work.
+
+    Attributes
+    ----------
+    steps : int
+        Newton steps at most, by default.
+    settled : float
+        Multipliers are projected once a step promises less than that share of the tolerance.
+    ahead, many : float
+        Points of a path that share a choice of samples: fewer if that choice holds more than this share of all.
+    entries : int
+        Numbers in an array of all scores that are certified together.
+    fastest : float
+        What a path is expected to move at most, in units of its last move.
+    sample, samples_per_coefficient, sample_tol : float
+        The start of a path is solved on one sample in so many, at least so many per coefficient, to this gap.
+    further, sideways, widths : float
+        A sample may matter if its margin could reach a breakpoint by a move of the scores ``further`` times the
+        expected one, with ``sideways`` of it in any direction, and ``widths`` smoothing widths more.
+    """
+
+    steps: int = 200
+    settled: float = 0.005
+    ahead: tuple[int, ...] = (4, 2, 1)
+    many: float = 0.35
+    entries: int = 1 << 25
+    fastest: float = 5.0
+    sample: int = 8
+    samples_per_coefficient: int = 50
+    sample_tol: float = 3e-3
+    further: float = 1.25
+    sideways: float = 0.2
+    widths: float = 1.2
+
+
+_C = Constants()
 
 
 TAKES = Takes(
@@ -97,10 +129,10 @@ def _iterate(iterate: Iterate, problem: Problem, options: Options, clock: Clock)
     """Step and sharpen until the gap is within the tolerance; return why it ended early, None if it did not."""
     iterate.aim(problem)
     try:
-        for _ in range((options.max_iter or _STEPS) + 1):
+        for _ in range((options.max_iter or _C.steps) + 1):
             clock.note(iterate.objective * problem.C + problem.offset, iterate.bound * problem.C + problem.offset)
             iterate.tol = options.tol * abs(iterate.objective + problem.offset / problem.C)
-            is_settled = iterate.promise <= min(_SETTLED * iterate.tol, 0.5 * iterate.projected)
+            is_settled = iterate.promise <= min(_C.settled * iterate.tol, 0.5 * iterate.projected)
             if is_settled and iterate.rounding < iterate.tol:
                 iterate.project()
             if iterate.objective - iterate.bound <= 0.9 * iterate.tol:
@@ -118,7 +150,7 @@ def takes_path(problem: Problem) -> bool:
     """Whether :func:`solve_path` takes problems like this one: dense, and enough samples to start from some."""
     if TAKES.refusal(problem) is not None or not isinstance(problem.space, LinearSpace) or problem.space.is_sparse:
         return False
-    return problem.n >= 3 * _SAMPLES_PER_COEFFICIENT * (problem.space.dim + 1)
+    return problem.n >= 3 * _C.samples_per_coefficient * (problem.space.dim + 1)
 
 
 def solve_path(problems: Sequence[Problem], options: Options, finish: Solve | None = None) -> list[Result]:
@@ -149,7 +181,7 @@ def solve_path(problems: Sequence[Problem], options: Options, finish: Solve | No
         else:
             trail.points, caution = points, 2.0 * caution
     results: list[Result] = []
-    many = max(1, _ENTRIES // problems[0].n)
+    many = max(1, _C.entries // problems[0].n)
     for first in range(0, len(problems), many):
         results += convex_results(problems[first : first + many], answers[first : first + many], options)
     return [
@@ -174,7 +206,7 @@ class _Trail:
             return self.points[0][1]
         (before, behind), (now, here) = self.points
         pace = (now - 1.0 / C) / (before - now)
-        there = here + np.clip(pace, 0.0, _FASTEST) * (here - behind)
+        there = here + np.clip(pace, 0.0, _C.fastest) * (here - behind)
         there[:-1][there[:-1] * here[:-1] <= 0] = 0.0
         return there
 
@@ -184,7 +216,7 @@ class _Trail:
             return 1.0
         before, now, then = self.points[0][0], self.points[1][0], 1.0 / C
         linear, log = (now - then) / (before - now), np.log(now / then) / np.log(before / now)
-        return _FURTHER * max(1.0, float(np.sqrt(log / linear))) if linear > 0 and log > 0 else _FURTHER
+        return _C.further * max(1.0, float(np.sqrt(log / linear))) if linear > 0 and log > 0 else _C.further
 
 
 def _next_group(
@@ -192,12 +224,12 @@ def _next_group(
 ) -> tuple[Sequence[Problem], NDArray[np.intp]]:
     """Return the next problems to solve together, and the samples that may come near a breakpoint meanwhile."""
     near = np.empty(iterate.signs.size, dtype=bool)
-    for ahead in _AHEAD:
+    for ahead in _C.ahead:
         group = problems[:ahead]
         expected, further = iterate.margins_at(trail.ahead(group[-1].C)), caution * trail.haste(group[-1].C)
-        slack = caution * _WIDTHS * iterate.width
-        may_come_near(iterate.margins, expected, further, _SIDEWAYS, slack, iterate.breakpoints, near)
-        if np.count_nonzero(near) <= _MANY * near.size:
+        slack = caution * _C.widths * iterate.width
+        may_come_near(iterate.margins, expected, further, _C.sideways, slack, iterate.breakpoints, near)
+        if np.count_nonzero(near) <= _C.many * near.size:
             break
     return group, np.flatnonzero(near)
 
@@ -222,14 +254,14 @@ def _answer(
 def _sampled_start(problem: Problem, options: Options) -> tuple[Iterate, _Trail]:
     """Return an iterate at the solution on some of the samples, and the trail there from the best constant."""
     scaling = sampled_scaling(problem)
-    size = max(problem.n // _SAMPLE, _SAMPLES_PER_COEFFICIENT * scaling.scale.size)
+    size = max(problem.n // _C.sample, _C.samples_per_coefficient * scaling.scale.size)
     rows = np.unique(np.random.default_rng(options.random_state).integers(0, problem.n, size))
     few = problem.subset(rows)
     few = replace(few, C=problem.C * problem.weights.sum() / few.weights.sum())
     part = Iterate.at(few, None, scaling)
     part.aim(few)
     trail = _Trail(part.v, problem.C * part.threshold)
-    _iterate(part, few, replace(options, tol=max(_SAMPLE_TOL, options.tol)), Clock(options.time_limit))
+    _iterate(part, few, replace(options, tol=max(_C.sample_tol, options.tol)), Clock(options.time_limit))
     trail.add(part.v, problem.C)
     iterate = Iterate(problem, scaling)
     iterate.width = part.width

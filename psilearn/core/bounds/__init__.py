@@ -1,1 +1,4 @@
-"""Lower bounds that hold in real arithmetic: exact repair of multipliers, rounding to the safe side, corrections."""
+"""Lower bounds that hold in real arithmetic: exact repair of multipliers, rounding to the safe side, corrections.
+
+Tests: tests/core/test_rigorous_bounds.py.
+"""

@@ -7,7 +7,7 @@ eta < 1, M is regular, s = C s - Y r, and so
 
     |s| <= |Y| |r| + |C| 1 max|s|,      max|s| <= max(|Y| |r|) / (1 - eta)
 
-(Rump, Verification methods, 2010, section 10; for bounds of linear programmes Jansson 2004, Neumaier and Shcherbina
+(Rump, Verification methods, 2010, section 10; for bounds of linear programs Jansson 2004, Neumaier and Shcherbina
 2004). If every move has room for |s|, the corrected multipliers exist and are feasible, and nobody needs to know them:
 a bound only has to allow for |s|.
 """

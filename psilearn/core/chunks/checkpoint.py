@@ -16,7 +16,8 @@ from typing import Any, BinaryIO
 import joblib
 import numpy as np
 
-from .sums import Description, Sums, evaluate
+from .description import Description
+from .sums import Sums, evaluate
 from .workers import Workers
 
 #: Fields of :class:`Sums` that are plain numbers.

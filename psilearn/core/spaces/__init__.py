@@ -1,4 +1,7 @@
-"""Where f lives. A space needs only: scores of coefficients, and the combination of samples by multipliers."""
+"""Where f lives. A space needs only: scores of coefficients, and the combination of samples by multipliers.
+
+Tests: tests/core/test_rigorous_bounds.py, tests/estimators/test_low_rank.py, tests/convex/test_kernel_convex.py.
+"""
 
 from .kernel import KernelSpace
 from .linear import LinearSpace

@@ -1,4 +1,7 @@
-"""The faces of the rule learners."""
+"""The faces of the rule learners.
+
+Tests: tests/estimators/test_rule_estimators.py, tests/estimators/test_verify_rules.py.
+"""
 
 from .l0boost import L0BoostClassifier
 from .lpboost import LPBoostClassifier

@@ -103,14 +103,14 @@ def check_l0(
 
 def check_limited(
     data: Observations,
-    dearer: Oracle,
+    costlier: Oracle,
     rho: float,
     costs: list[float],
     result: L0BoostResult,
     max_rules: int,
 ) -> Verification:
     """Recompute the value in (15) of a list of at most ``max_rules`` rules, and its bound with raised costs."""
-    H = _answers(data, dearer, result)
+    H = _answers(data, costlier, result)
     lam = result.weights
     if H is None or not (np.all(lam > 0) and abs(lam.sum() - 1.0) <= ROUNDING and lam.size <= max_rules):
         return _refused("the base learner, the data or the list allow no proof")
@@ -119,7 +119,7 @@ def check_limited(
     allowance = ROUNDING * max(1.0, abs(objective))
     if not abs(objective - result.objective) <= allowance:
         return _refused(f"the list gives {objective!r}, {result.objective!r} is stated")
-    bound = _proved_bound(data, dearer, rho, min(costs) + result.theta, result) - result.theta * max_rules
+    bound = _proved_bound(data, costlier, rho, min(costs) + result.theta, result) - result.theta * max_rules
     if not result.lower_bound <= bound + allowance:
         return _refused(f"the lower bound {result.lower_bound!r} is stated, but only {bound!r} is proved")
     bound = min(bound, result.lower_bound)

@@ -1,1 +1,4 @@
-"""Choosing parameters by cross-validation: the grids, the folds, and the classifier that does it."""
+"""Choosing parameters by cross-validation: the grids, the folds, and the classifier that does it.
+
+Tests: tests/estimators/test_tuned.py.
+"""

@@ -1,1 +1,4 @@
-"""Exact search for more than two classes."""
+"""Exact search for more than two classes.
+
+Tests: tests/exact/test_outer.py, tests/exact/test_global_bounds.py.
+"""

@@ -35,6 +35,10 @@ Polish = Callable[[Problem, Array, Array], tuple[Array, Array]]
 MAX_DIMENSION = 8
 #: An incumbent below the bound by this fraction of it shows that the bound is false: far above rounding.
 CONTRADICTION = 1e-5
+#: Relaxed problems are solved to this fraction of the asked gap: what is lost in a part must not keep it open.
+ACCURACY = 0.02
+#: A relaxed minimiser that costs at most this, as a multiple of the incumbent's value, is polished.
+PROMISING = 1.02
 
 
 @dataclass(frozen=True)
@@ -258,6 +262,15 @@ class BestFirst(Search):
         self._split(self.heap[0])
         heapq.heappop(self.heap)  # still the same: its parts have no lower bounds and higher numbers
         return True
+
+    @property
+    def tolerance(self) -> float:
+        """To which relaxed problems are solved."""
+        return ACCURACY * self.options.gap_tol * self.value
+
+    def is_promising(self, value: float) -> bool:
+        """Whether a relaxed minimiser that costs ``value`` is worth polishing."""
+        return value < PROMISING * self.value
 
     def _keep(self, part: Any, can_split: bool) -> None:
         """Keep a part that may hold something better than the incumbent."""

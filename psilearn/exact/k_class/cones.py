@@ -36,21 +36,15 @@ class _Constants:
 
     Attributes
     ----------
-    accuracy : float
-        Relaxed problems are solved to this fraction of the asked gap: what is lost in a cone must not keep it open.
     rounding : float
         Bounds are lowered by this: two cones share a ray up to rounding, and the penalty of a point between them is
         that of a point in one of them to about 1e-13. (The losses between them are accounted for row by row.)
     better : float
         The floors of the margins are computed anew when the incumbent has become this much better.
-    promising : float
-        A relaxed minimiser that costs at most this is polished.
     """
 
-    accuracy: float = 0.02
     rounding: float = 1e-9
     better: float = 0.98
-    promising: float = 1.02
 
 
 _C = _Constants()
@@ -96,13 +90,12 @@ class ConeSearch(BestFirst):
         split = np.empty(3)
         if self.value < _C.better * self.floor_value:
             self.floor, self.floor_value = self.parts.margin_floors(self.value), self.value
-        tol = _C.accuracy * self.options.gap_tol * self.value
         bound, theta, there = bound_cell(
-            V, self.parts.samples, self.floor, self.side, self.value * BUDGET, self.cutoff, tol, split
+            V, self.parts.samples, self.floor, self.side, self.value * BUDGET, self.cutoff, self.tolerance, split
         )
         bound = max(bound - _C.rounding * self.value, inherited)
         self._keep(_Cone(bound, next(self.numbers), V, split), can_split=split[0] >= 0)
-        if theta is not None and (there < _C.promising * self.value or self.n_steps % 64 == 1):
+        if theta is not None and (self.is_promising(there) or self.n_steps % 64 == 1):
             self.offer(theta)
 
 

@@ -16,9 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core._jit import inner, kernel
+from ..envelope_jit import tangent
 from ..inverse_jit import invert
 from .hinge_qp_jit import rounding, solve_hinge_qp
-from .relaxation_jit import objective, product, steepest
+from .relaxation_jit import objective, product
 
 Array = NDArray[np.float64]
 #: Cells that cannot be discarded are bounded to this fraction of what is missing.
@@ -145,7 +146,7 @@ def relax(V, data, floor, H, above, first, c):
                     value += data.slopes[m] * data.breakpoints[m]
                     steep += data.slopes[m]
                 else:
-                    steep = max(steepest(low, np.inf, data)[1], 0.0)
+                    steep = max(tangent(low, np.inf, data.breakpoints, data.slopes, data.t, data.cap)[1], 0.0)
                     value = data.cap + steep * low
                 error = 4.0 * steep * tiny + ROUNDING * abs(value)
                 for j in range(p + 1):

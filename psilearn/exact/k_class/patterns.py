@@ -21,31 +21,25 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ..sample_state_jit import FREE, GONE, IN
 from .best_first import BestFirst, declare
 from .best_first import Settings as Settings
 from .coordinates import BUDGET
 
 Array = NDArray[np.float64]
 TAKES = declare("patterns", {"truncated", "truncated elsewhere than 0", "jump", "no hinge"})
-FREE, BELIEVED, CAPPED = 0, 1, 2
 
 
 @dataclass(frozen=True)
 class _Constants:
-    """How well nodes are solved, and which of their minimisers are polished.
+    """Which minimisers of nodes are polished though they do not promise much.
 
     Attributes
     ----------
-    accuracy : float
-        Node problems are solved to this fraction of the asked gap: what is lost in a node must not keep it open.
-    promising : float
-        A relaxed minimiser that costs at most this, as a multiple of the incumbent's value, is polished.
     early, seldom : int
         Of the first ``early`` nodes all minimisers are polished, later one in ``seldom`` whatever it costs.
     """
 
-    accuracy: float = 0.02
-    promising: float = 1.02
     early: int = 64
     seldom: int = 16
 
@@ -90,7 +84,7 @@ class PatternSearch(BestFirst):
         if part.violation is None:
             return self._open(part.child(next(self.numbers), 0, FREE))
         sample = int(np.argmax(np.where(part.state == FREE, part.violation, -math.inf)))
-        for fate in (BELIEVED, CAPPED):
+        for fate in (IN, GONE):
             self._open(part.child(next(self.numbers), sample, fate))
         return None
 
@@ -100,14 +94,13 @@ class PatternSearch(BestFirst):
 
         self.n_steps += 1
         theta, violation = np.zeros(self.at.p), np.zeros(self.problem.n)
-        tol = _C.accuracy * self.options.gap_tol * self.value
         bound = bound_node(
-            self.parts.samples, node.lower, node.upper, node.state, self.value * BUDGET, self.cutoff, tol,
+            self.parts.samples, node.lower, node.upper, node.state, self.value * BUDGET, self.cutoff, self.tolerance,
             node.centre, node.dual, theta, violation,
         )  # fmt: skip
         node = node._replace(bound=max(bound, node.bound), violation=violation)
         if node.bound < self.cutoff:
-            is_promising = self.problem.value(*self.at.unpack(theta)) < _C.promising * self.value
+            is_promising = self.is_promising(self.problem.value(*self.at.unpack(theta)))
             if is_promising or self.n_steps < _C.early or self.n_steps % _C.seldom == 0:
                 self.offer(theta)
         self._keep(node, can_split=bool(np.any(node.state == FREE)))

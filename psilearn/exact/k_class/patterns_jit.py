@@ -1,12 +1,13 @@
 """Convex nodes of a branch and bound over truncation patterns: margin floors, envelopes, bounds, tightening.
 
-A node fixes some samples, state 1: u_i >= t and pays g(u_i), state 2: pays the cap, state 0: free, and restricts theta
-to a box. Both bound the margins, and the loss of a free sample is replaced by its convex envelope on what is left.
+A node fixes some samples, IN: u_i >= t and pays g(u_i), GONE: pays the cap; the others are FREE. It restricts theta to
+a box. Both bound the margins, and the loss of a free sample is replaced by its convex envelope on what is left.
 """
 
 import numpy as np
 
 from ...core._jit import allocating_inner, allocating_kernel, inner
+from ..sample_state_jit import FREE, GONE, IN
 from .hinge_qp_jit import assemble, combine, make_scratch, minimise, rounding
 from .relaxation_jit import convex_loss, envelope, floor_at_cap, margin
 
@@ -50,27 +51,27 @@ def relax(data, lower, upper, state, budget, centre, room):
     cheap = 0.0
     spent = 0.0
     for i in range(n):
-        if state[i] == 2:
+        if state[i] == GONE:
             spent += data.cost[i] * data.cap
     for i in range(n):
-        if state[i] == 2:
+        if state[i] == GONE:
             constant += data.cost[i] * data.cap
             cheap += data.cost[i] * data.cap
             continue
         low, high, error = margin_range(data.rows, i, lower, upper)
-        if state[i] == 0:
+        if state[i] == FREE:
             low = max(low, floor_at_cap(data, state, budget, spent, centre, room, i) - error)
             if low >= data.t:
-                state[i] = 1
+                state[i] = IN
         if high < data.t:
-            if state[i] == 1:
+            if state[i] == IN:
                 return node_breakpoints, node_coef, floor, constant, np.inf
-            state[i] = 2
+            state[i] = GONE
             constant += data.cost[i] * data.cap
             cheap += data.cost[i] * data.cap
             continue
         cheap += data.cost[i] * convex_loss(high, data)
-        if state[i] == 1:
+        if state[i] == IN:
             for m in range(K):
                 node_breakpoints[i, m] = data.breakpoints[m]
                 node_coef[i, m] = data.cost[i] * data.slopes[m]
@@ -172,7 +173,7 @@ def bound_node(data, lower, upper, state, budget, cutoff, tol, centre, dual, the
             break
     for i in range(state.size):
         violation[i] = 0.0
-        if state[i] != 0:
+        if state[i] != FREE:
             continue
         u = margin(data.rows, i, theta)
         # Branching lifts both children where both fates cost more than the envelope: the product of the two estimates.

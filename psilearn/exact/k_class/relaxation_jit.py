@@ -11,6 +11,8 @@ from typing import NamedTuple
 import numpy as np
 
 from ...core._jit import allocating_kernel, inner, kernel
+from ..envelope_jit import convex_value, tangent
+from ..sample_state_jit import GONE, IN
 
 
 class Samples(NamedTuple):
@@ -35,11 +37,7 @@ class Samples(NamedTuple):
 @inner
 def convex_loss(u, data):
     """g(u)."""
-    total = 0.0
-    for m in range(data.breakpoints.size):
-        if u < data.breakpoints[m]:
-            total += data.slopes[m] * (data.breakpoints[m] - u)
-    return total
+    return convex_value(u, data.breakpoints, data.slopes)
 
 
 @inner
@@ -100,10 +98,10 @@ def lowest_margins(points, alive, top, data, low):
 def floor_at_cap(data, state, budget, spent, centre, room, i):
     """Least margin sample i can have *at the cap* where the objective is <= ``budget`` and the states hold.
 
-    Sample i and all samples of state 2 (``spent``) pay the cap. Of the other samples of its class, nearest first, let
+    Sample i and all that are GONE (``spent``) pay the cap. Of the other samples of its class, nearest first, let
     i' be the first that is not at the cap: those before it pay, too, which leaves P <= budget - cap * (all their
     costs). For a rival r, u_ir = u_i'r + (w_y - w_r)'(x_i - x_i') >= t + (w_y - w_r)'(x_i - x_i'), and w is known to
-    lie in two balls: ||w||^2 by P, and 1/2 q ||w - centre||^2 <= ``room``. A sample of state 1 ends the search. -inf if
+    lie in two balls: ||w||^2 by P, and 1/2 q ||w - centre||^2 <= ``room``. A sample that is IN ends the search. -inf if
     the whole class may be at the cap; a value >= t says that sample i cannot be at the cap.
     """
     spent += data.cost[i] * data.cap
@@ -112,7 +110,7 @@ def floor_at_cap(data, state, budget, spent, centre, room, i):
         j = data.order[i, m]
         if j < 0:
             break
-        if j == i or state[j] == 2:
+        if j == i or state[j] == GONE:
             continue
         left = budget - spent
         if left < 0.0:
@@ -128,7 +126,7 @@ def floor_at_cap(data, state, budget, spent, centre, room, i):
                 worst = max(worst, near - shift)
             far = min(far, worst)
         drop = max(drop, far)
-        if state[j] == 1:
+        if state[j] == IN:
             return data.t - drop
         spent += data.cost[j] * data.cap
     return -np.inf if spent <= budget else data.t - drop
@@ -141,21 +139,6 @@ def margin_floors(data, budget):
     for i in range(low.size):
         low[i] = min(data.t, floor_at_cap(data, state, budget, 0.0, data.q, np.inf, i))
     return low
-
-
-@inner
-def steepest(low, high, data):
-    """Return (x, slope) of the steepest line from (low, cap) down to (x, g(x)), x in {t, breakpoints, high}, x >= t."""
-    K = data.breakpoints.size
-    best_x, best_slope = data.t, -1.0
-    for m in range(K + 2):
-        x = data.t if m == K else (high if m == K + 1 else data.breakpoints[m])
-        if x < data.t or x > high or x == np.inf:
-            continue
-        slope = (data.cap - convex_loss(x, data)) / (x - low)
-        if slope > best_slope:
-            best_x, best_slope = x, slope
-    return best_x, best_slope
 
 
 @inner
@@ -173,7 +156,7 @@ def envelope(low, high, data, i, out_breakpoints, out_coef):
     out_coef[i, K] = 0.0
     if low == -np.inf:  # only a constant lies below a bounded function on a half-line
         return price * convex_loss(high, data)
-    x, slope = steepest(low, high, data)
+    x, slope = tangent(low, high, data.breakpoints, data.slopes, data.t, data.cap)
     out_breakpoints[i, K] = x
     out_coef[i, K] = price * slope
     if x >= high:

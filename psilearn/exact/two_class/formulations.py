@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from ...core.losses import Loss
 from ...engines.gurobi import solve_gurobi
 from ...engines.highs import Answer, HighsSession
+from ...engines.mixed import MixedProgram
 from ...engines.scip import solve_scip
 from .reduction import Reduction
 
@@ -23,27 +24,16 @@ Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class Program:
-    """minimise cost'x + 1/2 sum_j quadratic_j x_j^2 over row_lower <= rows x <= row_upper, lower <= x <= upper."""
+class Program(MixedProgram):
+    """A mixed-integer program whose first ``dim`` variables are w; its value is without ``constant``."""
 
-    cost: Array
-    quadratic: Array
-    rows: sp.csr_matrix
-    row_lower: Array
-    row_upper: Array
-    lower: Array
-    upper: Array
-    integer: NDArray[np.bool_]
     constant: float
     dim: int
 
     def solve(self, engine: str, time_limit: float = math.inf, gap_tol: float = 0.0) -> Answer:
         """Solve with "scip", "gurobi" or "highs" (no quadratic term); value and bound are without :attr:`constant`."""
         if engine in ("scip", "gurobi"):
-            return (solve_scip if engine == "scip" else solve_gurobi)(
-                self.cost, self.quadratic, self.rows, self.row_lower, self.row_upper, self.lower, self.upper,
-                self.integer, time_limit, gap_tol,
-            )  # fmt: skip
+            return (solve_scip if engine == "scip" else solve_gurobi)(self, time_limit, gap_tol)
         if engine != "highs" or np.any(self.quadratic):
             raise ValueError(
                 f"engine {engine!r} cannot take this program; use 'scip' or 'gurobi', or 'highs' for an l1 penalty."

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ...core.solving import Clock
 from ..envelope_jit import FEASIBLE
 from ..sample_state_jit import FREE, GONE, IN
-from .incumbent_jit import UNBEARABLE, Best, alternate_from, offer
+from .incumbent_jit import LARGEST_VALUE, Best, alternate_from, offer
 from .model import fit_svm, make_workspace, solve_fixed
 from .node.ascent_jit import CUT_OFF, SOLVED
 from .node.node_jit import Model, NodeWorkspace
@@ -50,7 +50,7 @@ def given_incumbent(model: Model, points: Points) -> tuple[Best, NodeWorkspace]:
     work = make_workspace(model)
     if math.isinf(best.value[0]):
         state = np.where(model.given == FREE, GONE, model.given)
-        _, flag = solve_fixed(model, work, state, UNBEARABLE)
+        _, flag = solve_fixed(model, work, state, LARGEST_VALUE)
         if flag == CUT_OFF or not offer(model, best, work.w, work.b[0], work.u):
             if np.all(model.given == FREE):
                 raise ValueError("The features hold numbers too large for an exact search; scale them.")

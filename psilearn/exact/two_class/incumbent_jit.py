@@ -18,7 +18,7 @@ from .node.pointers_jit import by_pointer
 #: Part of the incumbent value that rounding errors of a bound never reach.
 ROUNDING = 1e-10
 #: Value beyond which nothing is a solution.
-UNBEARABLE = 1e15
+LARGEST_VALUE = 1e15
 #: Convex problems of one alternating minimisation at most; it nearly always ends by itself after two or three.
 _ALTERNATIONS = 10
 
@@ -79,7 +79,7 @@ def alternate(solve, model, work, best, u):
             work.state[i] = model.given[i]
             if model.given[i] == FREE:
                 work.state[i] = GONE if is_capped else IN
-        value, flag = solve(model, work, min(best.value[0], UNBEARABLE))
+        value, flag = solve(model, work, min(best.value[0], LARGEST_VALUE))
         if flag == CUT_OFF or value >= previous:
             return
         previous = value

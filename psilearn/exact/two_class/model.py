@@ -23,14 +23,16 @@ States = NDArray[np.int8]
 def make_model(reduction: Reduction, loss: Loss, given: States | None = None) -> Model:
     """Hand the scaled problem to the kernels; ``given`` states (FREE, IN or TOP) restrict the solutions."""
     given = np.full(reduction.n, FREE, np.int8) if given is None else given
-    z, y = reduction.z, reduction.y
-    distance = cdist(z, z, "euclidean" if reduction.norm == 2 else "chebyshev")
+    return model_of(reduction.z, reduction.y, reduction.cost, reduction.norm, loss, given)
+
+
+def model_of(z: Array, y: Array, cost: Array, norm: int, loss: Loss, given: States) -> Model:
+    """Lay out scaled samples, their labels and costs as the kernels read them."""
+    distance = cdist(z, z, "euclidean" if norm == 2 else "chebyshev")
     hinges = np.array(loss.hinges, dtype=np.float64).reshape(-1, 2)
     breakpoints, slopes = np.ascontiguousarray(hinges[:, 1]), np.ascontiguousarray(hinges[:, 0])
     rows = np.ascontiguousarray(z * y[:, None])
-    return Model(
-        rows, y, reduction.cost, distance, breakpoints, slopes, float(loss.t), float(loss.cap), reduction.norm, given
-    )
+    return Model(rows, y, cost, distance, breakpoints, slopes, float(loss.t), float(loss.cap), norm, given)
 
 
 def make_workspace(model: Model) -> NodeWorkspace:

@@ -12,11 +12,13 @@ relative to unit data.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from ...core.penalties import Penalty
 from ...core.problem import Problem
 from ...core.spaces import KernelSpace
 
@@ -95,25 +97,38 @@ def reduce(problem: Problem) -> Reduction:
         X = np.asarray(sp.csr_matrix(X).todense() if sp.issparse(X) else X, dtype=np.float64)
     rows, group = np.unique(np.column_stack([X, problem.signs]), axis=0, return_inverse=True)
     cost = np.bincount(group, weights=problem.costs)
-    X, y = rows[:, :-1], np.ascontiguousarray(rows[:, -1])
+    y, scaling = np.ascontiguousarray(rows[:, -1]), scale_samples(rows[:, :-1], problem.penalty)
+    return Reduction(scaling.z, y, cost / scaling.unit, group.ravel(), norm, scaling.unit, problem, *scaling[2:])
+
+
+class Scaling(NamedTuple):
+    """Scaled samples z, the value of the scaled objective 1, and v = basis @ (scaled v), b = b - <centre, v>."""
+
+    z: Array
+    unit: float
+    centre: Array
+    basis: Array
+
+
+def scale_samples(X: Array, penalty: Penalty) -> Scaling:
+    """Centre and scale the rows of X for a pure l2 or a pure l1 penalty."""
     centre = X.mean(axis=0)
     Z = X - centre
-    if norm == 2:
+    if penalty.l2 > 0:
         basis = np.eye(X.shape[1])
         if X.shape[1] > X.shape[0]:
             basis = np.linalg.qr(Z.T)[0]
             Z = Z @ basis
         scale = np.sqrt(np.mean(np.sum(Z * Z, axis=1))) or 1.0
-        unit = problem.penalty.l2 / scale**2
+        unit = penalty.l2 / scale**2
     else:
-        weight = problem.penalty.l1_array((1, X.shape[1]))[0]
+        weight = penalty.l1_array((1, X.shape[1]))[0]
         kept = np.isfinite(weight)
         basis = np.eye(X.shape[1])[:, kept] / np.where(kept, weight, 1.0)[kept]
         Z = Z @ basis
         scale = float(np.mean(np.max(np.abs(Z), axis=1, initial=0.0))) or 1.0
         unit = 1.0 / scale
-    z = np.ascontiguousarray(Z / scale)
-    return Reduction(z, y, cost / unit, group.ravel(), norm, unit, problem, centre, basis / scale)
+    return Scaling(np.ascontiguousarray(Z / scale), unit, centre, basis / scale)
 
 
 def kernel_coordinates(K: NDArray) -> Array:

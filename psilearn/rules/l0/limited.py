@@ -54,8 +54,8 @@ def solve(
     pool = {column.key: column for column in oracle.constants()}
     for extra in (share * data.total for share in THETAS):
         raised = [cost + extra for cost in costs]
-        dearer = MonomialOracle(data, len(costs) - 1, raised)
-        other = boost.solve(data, dearer, rho, min_cost=min(raised), time_limit=max(0.0, clock.left) / 4)
+        costlier = MonomialOracle(data, len(costs) - 1, raised)
+        other = boost.solve(data, costlier, rho, min_cost=min(raised), time_limit=max(0.0, clock.left) / 4)
         if other.lower_bound - extra * max_rules > bound:
             bound, theta, proof = other.lower_bound - extra * max_rules, extra, other
         pool |= {column.key: oracle.column(cast(Monomial, column.key)) for column in other.columns}

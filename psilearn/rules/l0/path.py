@@ -26,7 +26,7 @@ from .interior import Array, Iterate, load_of
 _TO_BOUNDARY, _TO_BOUNDARY_AT_END = 0.98, 0.995
 _AT_END = 1e-5
 #: A step ends at this share of the way to a constraint that was not in the program.
-_TO_STRANGER = 0.5
+_TO_UNSEEN = 0.5
 #: Slacks, relative to the cost of a classifier and to 1, below which classifiers and pairs join. Tuned on 2000 rows of
 #: 200 attributes with a noisy additive label: 860 pairs at the end, and 1704 with the former 0.15 and 0.05.
 _CLASSIFIERS_JOIN, _PAIRS_JOIN = 0.05, 0.02
@@ -34,8 +34,8 @@ _CLASSIFIERS_JOIN, _PAIRS_JOIN = 0.05, 0.02
 _CLASSIFIERS_LEAVE, _PAIRS_LEAVE = 0.3, 0.15
 _CLASSIFIERS_LEAVING, _PAIRS_LEAVING = 1e-5, 1e-3
 _PATIENCE = 3
-#: Complementarity products of newcomers, relative to the present mean; their total v, relative to the least cost.
-_NEWCOMER, _NEWCOMERS_V = 0.1, 0.2
+#: Complementarity products of what enters, relative to the present mean; their total v, relative to the least cost.
+_ENTERING, _ENTERING_V = 0.1, 0.2
 _MOST_CLASSIFIERS, _MOST_PAIRS = 100, 100
 _LEAST_SLACK = 0.01
 _TRIALS = 3
@@ -91,7 +91,7 @@ class CentralPath:
         return self.point.target / self.min_cost
 
     def _advance(self, clock: Clock) -> int:
-        """One step; return the number of newcomers."""
+        """One step; return how many classifiers and pairs entered."""
         point = self.point
         step = point.direction()
         at_end = point.gap <= _AT_END * point.objective
@@ -110,7 +110,7 @@ class CentralPath:
 
     def _price(self, step: dict[str, Array], length: float, clock: Clock) -> tuple[float, list[Column], list[Column]]:
         """Shorten the dual step until no classifier outside the program forbids it; collect those near it."""
-        point, newcomers = self.point, {True: dict[Hashable, Column](), False: dict[Hashable, Column]()}
+        point, entering = self.point, {True: dict[Hashable, Column](), False: dict[Hashable, Column]()}
         near = _CLASSIFIERS_JOIN * self.min_cost
         for _ in range(_TRIALS):
             w, v = (np.maximum(getattr(point, name) + length * step[name], 0.0) for name in ("w", "v"))
@@ -120,19 +120,19 @@ class CentralPath:
             for votes, weight, level in ((True, w, -alpha), (False, np.zeros_like(w), 0.0)):
                 offer = self.oracle.offer(weight, pairs, level - near, _MOST_CLASSIFIERS, max(clock.left, 0.0))
                 self.n_nodes += offer.n_nodes
-                strange = [
+                unseen = [
                     (c, x - level) for c, x in zip(offer.columns, offer.values) if (c.key, votes) not in self.known
                 ]
-                newcomers[votes].update({column.key: column for column, _ in strange})
-                ahead = [(column, -excess) for column, excess in strange if excess > _TIE * column.cost]
+                entering[votes].update({column.key: column for column, _ in unseen})
+                ahead = [(column, -excess) for column, excess in unseen if excess > _TIE * column.cost]
                 if ahead:
                     now = self._slacks([column for column, _ in ahead], votes)
                     then = np.array([slack for _, slack in ahead])
                     allowed = min(allowed, float((now / (now - then))[now > 0].min(initial=1.0)))
             if allowed == 1.0:
                 break
-            length *= _TO_STRANGER * allowed
-        return length, list(newcomers[True].values()), list(newcomers[False].values())
+            length *= _TO_UNSEEN * allowed
+        return length, list(entering[True].values()), list(entering[False].values())
 
     def _separate(self, step: dict[str, Array], length: float) -> tuple[float, NDArray[np.intp], NDArray[np.intp]]:
         """Shorten the primal step until no pair outside the program forbids it; collect those near it."""
@@ -149,7 +149,7 @@ class CentralPath:
             allowed = float((now / (now - surplus[ahead]))[now > 0].min(initial=1.0))
             if allowed == 1.0:
                 break
-            length *= _TO_STRANGER * allowed
+            length *= _TO_UNSEEN * allowed
         return length, positive, negative
 
     def _reach(self, answers: Array, positive: NDArray, negative: NDArray) -> Array:
@@ -172,7 +172,7 @@ class CentralPath:
         reach = self._reach(answers, point.positive, point.negative)
         costs = np.array([column.cost for column in columns])
         t = np.maximum(point.slacks(answers, reach, votes, costs), min(_LEAST_SLACK, self._progress) * costs)
-        mu = _NEWCOMER * point.target / t
+        mu = _ENTERING * point.target / t
         change = np.where(votes, mu, 0.0) @ answers
         hurt = change < 0
         largest = 0.2 * float((point.q_w[hurt] / -change[hurt]).min(initial=np.inf))
@@ -194,11 +194,11 @@ class CentralPath:
         point = self.point
         reach = self._reach(point.answers, positive, negative)
         q_v = np.maximum(point.surpluses(positive, negative, reach), min(_LEAST_SLACK, self._progress))
-        v = _NEWCOMER * point.target / q_v
+        v = _ENTERING * point.target / q_v
         load = load_of(positive, negative, v, self.data.y.size)
         charge = reach @ v
         scale = min(
-            1.0, _NEWCOMERS_V * self.min_cost / float(v.sum()),
+            1.0, _ENTERING_V * self.min_cost / float(v.sum()),
             0.2 * float((point.r[load > 0] / load[load > 0]).min()),
             0.2 * float((point.t[charge > 0] / charge[charge > 0]).min(initial=np.inf)),
         )  # fmt: skip

@@ -1,1 +1,4 @@
-"""Exact pricing: the monomials of largest reward."""
+"""Exact pricing: the monomials of largest reward.
+
+Tests: tests/rules/test_pricing.py.
+"""

@@ -14,14 +14,26 @@ from ...core._jit import allocating_kernel, inner
 
 
 @inner
-def _suffix_sums(table, rows, columns):
-    """Replace the entries of the leading block by the sums of all entries at or beyond them."""
+def _fill(table, rows, columns, first, second, value):
+    """Write, for each pair of numbers, the sum over the points whose codes are at least as large."""
+    table[:rows, :columns] = 0.0
+    for i in range(value.size):
+        table[first[i], second[i]] += value[i]
     for k in range(rows):
         for l in range(columns - 2, -1, -1):
             table[k, l] += table[k, l + 1]
     for k in range(rows - 2, -1, -1):
         for l in range(columns):
             table[k, l] += table[k + 1, l]
+
+
+@inner
+def _widest(start):
+    """Largest number of codes of a chain."""
+    widest = 1
+    for g in range(start.size - 1):
+        widest = max(widest, start[g + 1] - start[g] + 1)
+    return widest
 
 
 @inner
@@ -58,21 +70,16 @@ def best_pairs(codes, start, value, redundant, sign, best, which):
 
     Pairs of literals that are ``redundant`` (one implies the other, or they exclude each other) are left out.
     """
-    n_chains, m = codes.shape
+    n_chains = codes.shape[0]
     N = start[n_chains]
     total = value.sum()
-    widest = 1
-    for g in range(n_chains):
-        widest = max(widest, start[g + 1] - start[g] + 1)
+    widest = _widest(start)
     table = np.empty((widest, widest))
     for g in range(n_chains):
         rows = start[g + 1] - start[g] + 1
         for h in range(g, n_chains):
             columns = start[h + 1] - start[h] + 1
-            table[:rows, :columns] = 0.0
-            for i in range(m):
-                table[codes[g, i], codes[h, i]] += value[i]
-            _suffix_sums(table, rows, columns)
+            _fill(table, rows, columns, codes[g], codes[h], value)
             place = g * n_chains + h
             for k in range(rows - 1):
                 a = start[g] + k
@@ -98,19 +105,14 @@ def best_pairs(codes, start, value, redundant, sign, best, which):
 @allocating_kernel
 def sums_of_pairs(codes, start, value, out):
     """Write the sums over the points that have both of two attributes, for all pairs of attributes."""
-    n_chains, m = codes.shape
-    widest = 1
-    for g in range(n_chains):
-        widest = max(widest, start[g + 1] - start[g] + 1)
+    n_chains = codes.shape[0]
+    widest = _widest(start)
     table = np.empty((widest, widest))
     for g in range(n_chains):
         rows = start[g + 1] - start[g] + 1
         for h in range(g, n_chains):
             columns = start[h + 1] - start[h] + 1
-            table[:rows, :columns] = 0.0
-            for i in range(m):
-                table[codes[g, i], codes[h, i]] += value[i]
-            _suffix_sums(table, rows, columns)
+            _fill(table, rows, columns, codes[g], codes[h], value)
             for k in range(1, rows):
                 for l in range(1, columns):
                     out[start[g] + k - 1, start[h] + l - 1] = table[k, l]

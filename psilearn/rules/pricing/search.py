@@ -64,17 +64,17 @@ def price(
     order = data.n_attributes if max_order is None else min(max_order, data.n_attributes)
     costs = np.zeros(order + 1) if order_cost is None else np.asarray(order_cost, dtype=np.float64)[: order + 1]
     deadline = time.perf_counter() + time_limit
-    bound, floor, nodes, exact = threshold, -math.inf, 0, True
-    found: list[tuple[float, Monomial]] = []
     closes = order == data.n_attributes and n_proved == 1 and not np.ptp(costs)
     shortest = n_proved == 1 and not closes and bool((np.diff(costs) >= 0).all())
-    tables: tuple[NDArray, NDArray] | None = None
     if order <= 2 and not closes and max_nodes is None:
         has_pairs = pairs is not None and pairs.value.size > 0
         if shortest and not has_pairs and data.chains.work(order) <= _CHAINS_WORK:
             return _best_of_chains(data, weight, costs, signs, threshold, n_columns)
         if _work(data, pairs, order) <= _ALL_PAIRS_WORK:
             return _value_all(data, weight, pairs, costs, signs, shortest, threshold, n_columns)
+    bound, floor, nodes, exact = threshold, -math.inf, 0, True
+    found: list[tuple[float, Monomial]] = []
+    tables: tuple[NDArray, NDArray] | None = None
     for sign in signs:
         literals, value, n_gain = data.rows(sign, weight, pairs)
         conflict = data.redundant if shortest else data.opposite
@@ -86,10 +86,27 @@ def price(
         nodes, tables = nodes + tree.n_nodes, tree.tables
         exact &= tree.is_exhausted
         bound = max(bound, tree.open_bound)
-        found = sorted(found + tree.found(sign), key=lambda pair: (-pair[0], pair[1].order, pair[1]))[:n_columns]
+        found = _first(found + tree.found(sign), n_columns)
         floor = found[n_proved - 1][0] if len(found) >= n_proved else -math.inf
+    return _priced(found, bound, nodes, exact)
+
+
+def _different(values: NDArray, threshold: float, tolerance: float, n_columns: int) -> list[int]:
+    """Places of the largest values above the threshold, of equal ones the first."""
+    better = np.flatnonzero(values > threshold + tolerance)
+    better = better[np.argsort(-values[better], kind="stable")]
+    return better[np.diff(values[better], prepend=np.inf) < -tolerance][:n_columns].tolist()
+
+
+def _first(found: list[tuple[float, Monomial]], n_columns: int) -> list[tuple[float, Monomial]]:
+    """The best monomials, of equal ones the shortest."""
+    return sorted(found, key=lambda item: (-item[0], item[1].order, item[1]))[:n_columns]
+
+
+def _priced(found: list[tuple[float, Monomial]], bound: float, n_nodes: int, is_exact: bool) -> Priced:
+    """What was found, best first; ``bound`` holds for all others."""
     bound = max(bound, found[0][0]) if found else bound
-    return Priced(tuple(m for _, m in found), np.array([f for f, _ in found]), bound, nodes, exact)
+    return Priced(tuple(m for _, m in found), np.array([f for f, _ in found]), bound, n_nodes, is_exact)
 
 
 def _work(data: Attributes, pairs: Pairs | None, order: int) -> float:
@@ -124,16 +141,11 @@ def _value_all(
         whole = sign * float(net.sum())
         values = [np.array([whole]), single, table[first, second] if K == 2 else single][: K + 1]
         worth = np.concatenate([value - costs[k] for k, value in enumerate(values)])
-        better = np.flatnonzero(worth > threshold + tolerance)
-        better = better[np.argsort(-worth[better], kind="stable")]
-        apart = better[np.diff(worth[better], prepend=np.inf) < -tolerance][:n_columns]
-        for k in apart.tolist():
+        for k in _different(worth, threshold, tolerance, n_columns):
             pair = k - 1 - single.size
             conjunction = () if k == 0 else (k - 1,) if pair < 0 else (int(first[pair]), int(second[pair]))
             found.append((float(worth[k]), Monomial(conjunction, sign)))
-    found = sorted(found, key=lambda item: (-item[0], item[1].order, item[1]))[:n_columns]
-    bound = max(threshold, found[0][0]) if found else threshold
-    return Priced(tuple(m for _, m in found), np.array([f for f, _ in found]), bound, len(signs), True)
+    return _priced(_first(found, n_columns), threshold, len(signs), True)
 
 
 def price_greedily(
@@ -185,11 +197,6 @@ def _best_of_chains(
             worth.append(value - costs[order])
             literals.append(which)
         values, conjunctions = np.concatenate(worth), np.vstack(literals)
-        better = np.flatnonzero(values > threshold + tolerance)
-        better = better[np.argsort(-values[better], kind="stable")]
-        apart = better[np.diff(values[better], prepend=np.inf) < -tolerance][:n_columns]
-        for k in apart.tolist():
+        for k in _different(values, threshold, tolerance, n_columns):
             found.append((float(values[k]), Monomial(tuple(sorted(int(l) for l in conjunctions[k] if l >= 0)), sign)))
-    found = sorted(found, key=lambda item: (-item[0], item[1].order, item[1]))[:n_columns]
-    bound = max(threshold, found[0][0]) if found else threshold
-    return Priced(tuple(m for _, m in found), np.array([f for f, _ in found]), bound, len(signs), True)
+    return _priced(_first(found, n_columns), threshold, len(signs), True)

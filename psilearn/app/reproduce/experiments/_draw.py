@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import combinations
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.ndimage import binary_dilation, zoom
+
+from ..summary import Summary
 
 MARKERS = "osD^v*"
 
@@ -22,6 +24,16 @@ def panels(n_rows: int = 1, n_columns: int = 1, size: float = 3.6, ratio: float 
 
     figure = Figure(figsize=(ratio * size * n_columns, size * n_rows), layout="constrained")
     return figure, figure.subplots(n_rows, n_columns, squeeze=False)
+
+
+def curves(summary: Summary, x: str, lines: Mapping[str, str], styles: Sequence[str], **words: Any) -> Any:
+    """Return a figure of measures over ``x``; ``lines`` are their labels by measure, ``words`` those of the axes."""
+    figure, axes = panels()
+    for (measure, label), style in zip(lines.items(), styles):
+        axes[0, 0].plot(summary.mean({}, x), summary.mean({}, measure), style, label=label)
+    axes[0, 0].set(**words)
+    axes[0, 0].legend()
+    return figure
 
 
 def scatter(axis: Any, X: NDArray, y: NDArray, size: float = 18.0) -> None:

@@ -27,7 +27,7 @@ FIT_SECONDS = 5.0
 
 RESTRICTION = Reason(
     "restricted psi-learning depends on the support vector machine that chooses the restricted points, and the paper "
-    "tunes that machine on a grid (and, for Table 1, on data) that it does not describe.",
+    "tunes that SVM on a grid (and, for Table 1, on data) that it does not describe.",
     lambda settings, measure: settings.get("restricted", False) or settings.get("method") == RESTRICTED,
 )
 
@@ -55,10 +55,10 @@ def fits(method: str, penalty: str, train: c.Sample, tune: c.Sample, threshold: 
     """Fit one method at every C; restricted psi-learning after the SVM that does best on the tuning sample."""
     if method == PSI:
         return c.fits(partial(psi, penalty), train, c.COARSE_COSTS)
-    machines = c.fits(partial(svm, penalty), train, c.COARSE_COSTS)
+    svms = c.fits(partial(svm, penalty), train, c.COARSE_COSTS)
     if method == SVM:
-        return machines
-    return c.fits(partial(psi, penalty, **held(c.best(machines, tune), threshold)), train, c.COARSE_COSTS)
+        return svms
+    return c.fits(partial(psi, penalty, **held(c.best(svms, tune), threshold)), train, c.COARSE_COSTS)
 
 
 def _table1_settings(flips: Sequence[int], values: Sequence[float]) -> list[dict[str, Any]]:
@@ -208,12 +208,8 @@ def figure1(seed: int) -> dict[str, Any]:
 
 
 def _draw_norms(summary: Summary) -> Any:
-    figure, axes = d.panels()
-    for name in ("1-norm", "2-norm"):
-        axes[0, 0].plot(summary.mean({}, "w"), summary.mean({}, name), label=name)
-    axes[0, 0].set(xlabel="w", ylabel="penalty")
-    axes[0, 0].legend()
-    return figure
+    lines = {name: name for name in ("1-norm", "2-norm")}
+    return d.curves(summary, "w", lines, ("C0-", "C1-"), xlabel="w", ylabel="penalty")
 
 
 @experiment(

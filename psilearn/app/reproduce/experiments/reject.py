@@ -112,8 +112,8 @@ def candidates(seed: int, r: float) -> tuple[list[Any], list[Any]]:
 def table2(seed: int, *, r: float, delta: float, validation: int) -> dict[str, float]:
     """Tune and compare both methods on one sample."""
     _, tune, test = c.samples(make_gaussian_ar, (100, validation, 2000), seed, r=r)
-    machines, rejectors = candidates(seed, r)
-    plain, chosen = c.best(machines, tune), c.best(rejectors, tune)
+    plain_fits, rejectors = candidates(seed, r)
+    plain, chosen = c.best(plain_fits, tune), c.best(rejectors, tune)
     rejected = np.abs(chosen.decision_function(test.X)) <= delta
     measures = {"reject share": float(rejected.mean()), "d": chosen.d}
     for method, fitted in (("svm", plain), ("reject", chosen)):
@@ -187,13 +187,8 @@ def bic(fitted: Any, sample: c.Sample, loss: Any) -> float:
 
 
 def _draw_losses(summary: Summary) -> Any:
-    figure, axes = d.panels()
-    z = summary.mean({}, "z")
-    for name, line in (("reject cost", "-"), ("reject hinge", "--"), ("hinge", ":")):
-        axes[0, 0].plot(z, summary.mean({}, name), f"k{line}", label=name)
-    axes[0, 0].set(xlabel="z = y f(x)", ylabel="loss", ylim=(-0.1, 4))
-    axes[0, 0].legend()
-    return figure
+    lines = {name: name for name in ("reject cost", "reject hinge", "hinge")}
+    return d.curves(summary, "z", lines, ("k-", "k--", "k:"), xlabel="z = y f(x)", ylabel="loss", ylim=(-0.1, 4))
 
 
 @experiment(

@@ -1,1 +1,4 @@
-"""Search by implicit hitting sets."""
+"""Search by implicit hitting sets.
+
+Tests: tests/exact/test_hitting.py.
+"""

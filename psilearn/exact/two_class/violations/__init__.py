@@ -1,1 +1,4 @@
-"""Search over the sets of violated samples, for the hard margin."""
+"""Search over the sets of violated samples, for the hard margin.
+
+Tests: tests/exact/test_violations.py.
+"""

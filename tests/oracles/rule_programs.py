@@ -1,4 +1,4 @@
-"""Boosting programmes over all monomials, written out in full."""
+"""Boosting programs over all monomials, written out in full."""
 
 import itertools
 
@@ -35,7 +35,7 @@ def in_cut(H, y, i, j, cuts):
     return printed if cuts == "paper" else printed | ((H[j] == y[j]) & (H[i] != H[j]))
 
 
-def programme(data, H, c, rho, cuts):
+def program(data, H, c, rho, cuts):
     """Costs and rows (A x >= b, sum lambda = 1) of (18) in the variables xi, lambda, mu with all pairs."""
     m, U = H.shape
     cost = np.r_[data.weight, np.zeros(U), c]
@@ -52,14 +52,14 @@ def programme(data, H, c, rho, cuts):
 
 
 def relaxation(data, H, c, rho, cuts="valid"):
-    cost, A, b, total = programme(data, H, c, rho, cuts)
+    cost, A, b, total = program(data, H, c, rho, cuts)
     return linprog(cost, A_ub=-A, b_ub=-b, A_eq=[total], b_eq=[1.0]).fun
 
 
 def integer_optimum(data, H, c, rho):
     """(15) itself, without any cut."""
     m, U = H.shape
-    cost, A, b, total = programme(data, H, c, rho, "valid")
+    cost, A, b, total = program(data, H, c, rho, "valid")
     constraints = [LinearConstraint(A[: m + U], b[: m + U], np.inf), LinearConstraint(total[None], 1, 1)]
     whole = np.r_[np.ones(m), np.zeros(U), np.ones(U)]
     return milp(cost, constraints=constraints, integrality=whole, bounds=Bounds(0, 1)).fun

@@ -13,7 +13,7 @@ from psilearn.rules.l0.rounding import round_relaxation
 from psilearn.rules.observations import Observations
 from psilearn.rules.pricing.oracles import MatrixOracle
 
-from oracles.rule_programmes import integer_optimum
+from oracles.rule_programs import integer_optimum
 
 
 def instance(seed, m=6, U=5):

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..exact.sample_state_jit import FREE, GONE, IN
-from ..exact.two_class.model import make_workspace, solve_fixed
-from ..exact.two_class.node.node_jit import Model
-from ..exact.two_class.reduction import kernel_coordinates
+from ...exact.sample_state_jit import FREE, GONE, IN
+from ...exact.two_class.model import make_workspace, model_of, solve_fixed
+from ...exact.two_class.node.node_jit import Model
+from ...exact.two_class.reduction import kernel_coordinates, scale_samples
 
 Array = NDArray[np.float64]
 
@@ -71,28 +70,7 @@ def make_model(statement: Any) -> Scaled:
         X = kernel_coordinates(K)
     else:
         X = np.array(stated.rows, dtype=np.float64)
-    centre = X.mean(axis=0)
-    Z, basis = X - centre, np.eye(X.shape[1])
-    norm = 2 if problem.penalty.l2 > 0 else 1
-    if norm == 2:
-        if X.shape[1] > X.shape[0]:
-            basis = np.linalg.qr(Z.T)[0]
-            Z = Z @ basis
-        scale = math.sqrt(np.mean(np.sum(Z * Z, axis=1))) or 1.0
-        value = problem.penalty.l2 / scale**2
-    else:
-        weight = problem.penalty.l1_array((1, X.shape[1]))[0]
-        kept = np.isfinite(weight)
-        basis = basis[:, kept] / weight[kept]
-        Z = Z @ basis
-        scale = float(np.mean(np.max(np.abs(Z), axis=1, initial=0.0))) or 1.0
-        value = 1.0 / scale
-    z = np.ascontiguousarray(Z / scale)
-    difference = z[:, None, :] - z[None, :, :]
-    dist = np.sqrt(np.sum(difference**2, axis=2)) if norm == 2 else np.max(np.abs(difference), axis=2, initial=0.0)
-    hinges = np.array(problem.loss.hinges, dtype=np.float64).reshape(-1, 2)
-    loss = np.ascontiguousarray(hinges[:, 1]), np.ascontiguousarray(hinges[:, 0]), float(problem.loss.t)
-    free = np.full(y.size, FREE, np.int8)
-    rows = np.ascontiguousarray(z * y[:, None])
-    model = Model(rows, y, cost / value, dist, *loss, float(problem.loss.cap), norm, free)
-    return Scaled(model, value, None if K is not None else basis / scale, centre, K, float(problem.penalty.l2), X)
+    scaling, norm = scale_samples(X, problem.penalty), 2 if problem.penalty.l2 > 0 else 1
+    model = model_of(scaling.z, y, cost / scaling.unit, norm, problem.loss, np.full(y.size, FREE, np.int8))
+    basis = None if K is not None else scaling.basis
+    return Scaled(model, scaling.unit, basis, scaling.centre, K, float(problem.penalty.l2), X)

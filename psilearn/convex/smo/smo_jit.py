@@ -131,7 +131,7 @@ def potentials(W, mu, b, parent):
                     changed = r
         if changed < 0:
             return -1
-    for _ in range(k):  # walk back until surely on the cycle
+    for _ in range(k):  # go back until surely on the cycle
         if parent[changed] < 0:
             return -1
         changed = parent[changed]

@@ -1,47 +1,47 @@
 """The inner loops of the search that writes a tree: values of multipliers on intervals, and cuts they prove.
 
 A sample's term is the least of cost_i l(u) + alpha_i u over low_i <= u < high_i, exactly as the checker evaluates it:
-the loss is linear or concave between the points low, t, the knots above t, and high, so these are enough.
+the loss is linear or concave between the points low, t, the breakpoints above t, and high, so these are enough.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from ..core._jit import inner, kernel
+from ...core._jit import inner, kernel
 
 
 @inner
-def _loss(u, cost, knots, slopes, t, cap, from_left):
+def _loss(u, cost, breakpoints, slopes, t, cap, from_left):
     if u < t or (from_left and u == t):
         return cost * cap
     paid = 0.0
-    for k in range(knots.size):
-        if knots[k] > u:
-            paid += slopes[k] * (knots[k] - u)
+    for k in range(breakpoints.size):
+        if breakpoints[k] > u:
+            paid += slopes[k] * (breakpoints[k] - u)
     return cost * min(cap, paid)
 
 
 @inner
-def term(alpha, low, high, cost, knots, slopes, t, cap):
+def term(alpha, low, high, cost, breakpoints, slopes, t, cap):
     """Return the least cost l(u) + alpha u over [low, high), -inf if there is none."""
     if (alpha < 0.0 and high == np.inf) or (alpha > 0.0 and low == -np.inf):
         return -np.inf
     least = np.inf
     if low < t < high:
-        least = _loss(t, cost, knots, slopes, t, cap, False) + alpha * t
-    for k in range(knots.size):
-        if knots[k] > t and low < knots[k] < high:
-            least = min(least, _loss(knots[k], cost, knots, slopes, t, cap, False) + alpha * knots[k])
+        least = _loss(t, cost, breakpoints, slopes, t, cap, False) + alpha * t
+    for k in range(breakpoints.size):
+        if breakpoints[k] > t and low < breakpoints[k] < high:
+            least = min(least, _loss(breakpoints[k], cost, breakpoints, slopes, t, cap, False) + alpha * breakpoints[k])
     if low > -np.inf:
-        least = min(least, _loss(low, cost, knots, slopes, t, cap, False) + alpha * low)
+        least = min(least, _loss(low, cost, breakpoints, slopes, t, cap, False) + alpha * low)
     if high < np.inf:
-        least = min(least, _loss(high, cost, knots, slopes, t, cap, True) + alpha * high)
+        least = min(least, _loss(high, cost, breakpoints, slopes, t, cap, True) + alpha * high)
     return least
 
 
 @kernel
-def dual_value(a, quantum, low, high, rows, cost, knots, slopes, t, cap, norm, slip, blur, terms, v):
+def dual_value(a, quantum, low, high, rows, cost, breakpoints, slopes, t, cap, norm, slip, blur, terms, v):
     """Return the dual value of whole multipliers ``a``; leaves all terms and sum_i alpha_i a_i behind.
 
     ``slip`` and ``blur``, times the sum of all |alpha_i|, are what rounding may have done to the sum of the terms and
@@ -52,7 +52,7 @@ def dual_value(a, quantum, low, high, rows, cost, knots, slopes, t, cap, norm, s
         v[f] = 0.0
     for i in range(a.size):
         alpha = a[i] * quantum
-        terms[i] = term(alpha, low[i], high[i], cost[i], knots, slopes, t, cap)
+        terms[i] = term(alpha, low[i], high[i], cost[i], breakpoints, slopes, t, cap)
         total += terms[i]
         size += abs(alpha)
         if alpha != 0.0:
@@ -160,7 +160,7 @@ def _write_change(i, sign, shift, column, row, base, quantum, y, partner, shares
 
 @inner
 def _closes(i, lost_low, lost_high, size, who, step, base, quantum, low, high, terms, total, v, moved, rows, cost,
-            knots, slopes, t, cap, norm, weight, slip, blur):  # fmt: skip
+            breakpoints, slopes, t, cap, norm, weight, slip, blur):  # fmt: skip
     """Return the dual value of the part of the node that a cut takes away, with changed multipliers."""
     for f in range(v.size):
         moved[f] = v[f]
@@ -174,13 +174,13 @@ def _closes(i, lost_low, lost_high, size, who, step, base, quantum, low, high, t
             own += step[r]
         else:
             alpha = (base[j] + step[r]) * quantum
-            total += term(alpha, low[j], high[j], cost[j], knots, slopes, t, cap) - terms[j]
-    total += term(own * quantum, lost_low, lost_high, cost[i], knots, slopes, t, cap) - terms[i]
+            total += term(alpha, low[j], high[j], cost[j], breakpoints, slopes, t, cap) - terms[j]
+    total += term(own * quantum, lost_low, lost_high, cost[i], breakpoints, slopes, t, cap) - terms[i]
     return total - conjugate(moved, norm, weight, slip, blur)
 
 
 @kernel
-def find_cuts(free, u, base, quantum, low, high, terms, v, partner, shares, r2, rise, fall, rows, y, cost, knots,
+def find_cuts(free, u, base, quantum, low, high, terms, v, partner, shares, r2, rise, fall, rows, y, cost, breakpoints,
               slopes, t, cap, norm, goal, slip, blur, grid, worth, moved, sample, side, margin, sizes, who,
               step):  # fmt: skip
     """Write the cuts that whole multipliers ``base`` prove for the free samples; returns their number.
@@ -195,13 +195,13 @@ def find_cuts(free, u, base, quantum, low, high, terms, v, partner, shares, r2, 
         weight += abs(base[i]) * quantum
     slack = goal - (total - conjugate(v, norm, weight, slip, blur))
     top = t
-    for k in range(knots.size):
-        top = max(top, knots[k])
+    for k in range(breakpoints.size):
+        top = max(top, breakpoints[k])
     count = 0
     for row in range(free.size):
         i = free[row]
         alpha, ui = base[i] * quantum, u[i]
-        inside = term(alpha, t, high[i], cost[i], knots, slopes, t, cap)
+        inside = term(alpha, t, high[i], cost[i], breakpoints, slopes, t, cap)
         out, into, down, up = -np.inf, -np.inf, np.inf, np.inf
         c_out, c_in, c_down, c_up = 0, 0, 0, 0
         for c in range(rise.shape[1]):
@@ -250,7 +250,7 @@ def find_cuts(free, u, base, quantum, low, high, terms, v, partner, shares, r2, 
             lost_low, lost_high = (low[i], at) if below else (at, high[i])
             value = _closes(
                 i, lost_low, lost_high, size, who[count], step[count], base, quantum, low, high, terms, total, v, moved,
-                rows, cost, knots, slopes, t, cap, norm, weight, slip, blur,
+                rows, cost, breakpoints, slopes, t, cap, norm, weight, slip, blur,
             )  # fmt: skip
             if value < goal:
                 continue
@@ -260,7 +260,7 @@ def find_cuts(free, u, base, quantum, low, high, terms, v, partner, shares, r2, 
                 low[i] = at
             else:
                 high[i] = at
-            changed = term(alpha, low[i], high[i], cost[i], knots, slopes, t, cap)
+            changed = term(alpha, low[i], high[i], cost[i], breakpoints, slopes, t, cap)
             total += changed - terms[i]
             terms[i] = changed
             if count == sample.size:

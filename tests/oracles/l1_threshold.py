@@ -12,9 +12,9 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from ..core.problem import Problem
-from ..core.spaces import LinearSpace
-from ..engines.highs import HighsSession, ProgramError
+from psilearn.core.problem import Problem
+from psilearn.core.spaces import LinearSpace
+from psilearn.engines.highs import HighsSession, ProgramError
 
 Array = NDArray[np.float64]
 

@@ -1,45 +1,29 @@
-"""The solvers by name, and the choice among them.
+"""Solving a problem, or a path of them: starts, inner solvers and finishers are handed from one solver to another.
 
-This is the one room that knows all solvers, so it hands starts, inner solvers and polishers from one to another; the
-solvers themselves do not know each other.
+Only this package knows all solvers; the solvers themselves do not know each other.
 """
 
 from __future__ import annotations
 
-import importlib
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields, replace
-from types import ModuleType
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from .core.chunks.together import solve_together
-from .core.losses import JUMP_TOLERANCE
-from .core.problem import Problem
-from .core.result import ROUNDING, Certificate, Claim, Result, Status, agreed_bound, go_on_after
-from .core.solving import Clock, Options, SolverSettings, reporting_as
-from .core.spaces import LinearSpace
+from ..core.chunks.together import solve_together
+from ..core.losses import JUMP_TOLERANCE
+from ..core.problem import Problem
+from ..core.result import ROUNDING, Certificate, Claim, Result, Status, agreed_bound, go_on_after
+from ..core.solving import Clock, Options, reporting_as
+from .choice import choose_convex, choose_exact, interior_work
+from .registry import SOLVERS, Solver, load, refusal, surrogate
 
-#: Multiplications per iteration up to which the interior point is the solver for l1 penalties: at 4e8 to 6e8 it took
-#: 0.3 to 1 times the time of the bundle, on two- and four-class Gaussian samples.
-INTERIOR_WORK = 1e9
-#: And up to which it may finish what another solver began.
-FINISHING_WORK = 1e10
-#: Samples, and samples per feature of dense data, from which smoothed hinges suit Newton's method: 1.3 to 10 times
-#: faster than the interior point at 2,000 samples and more, and no faster at three per feature.
-MANY_SAMPLES, MANY_PER_FEATURE = 1000, 10
-#: Features from which an l1 problem is solved through a working set of them.
-MANY_FEATURES = 500
 #: What "auto" spends on proving the optimum of a loss that jumps: nodes times their size, about half a second, counted
 #: so that a fit can be repeated exactly; the size of the smallest node of a k-class search, whose steps are made in
 #: Python (measured from 40 samples of 3 features to 1,500 of 30: about 60 ns per unit); the largest sample it tries.
 EXACT_WORK, SMALLEST_NODE, EXACT_SAMPLES = 8e6, 8e3, 2000
-
-#: Largest (k - 1)(d + 1) for which "auto" takes the search over cones, and the one over vertices.
-CONES_DIMENSION, VERTICES_DIMENSION = 6, 4
-
 #: Seconds beyond the time limit that the preparation of an exact search may take, and what sorting the distances of two
 #: samples costs, in multiplications.
 GRACE, SORTING = 0.1, 400
@@ -48,89 +32,6 @@ POLISHING_SHARE, POLISHING_SECONDS = 0.05, 0.5
 #: How far, relative to the objective, rounding may lift a proved bound above an attained objective: the tolerance with
 #: which margins count as on the jump of a loss.
 BOUND_ROUNDING = JUMP_TOLERANCE
-
-
-@dataclass(frozen=True)
-class Solver:
-    """An entry of the registry.
-
-    Attributes
-    ----------
-    module : str
-        Its module beside this one, which holds ``TAKES``, ``solve`` and, if it has options of its own, ``Settings``.
-        Modules load when first used: numba and HiGHS cost import time.
-    line : str
-        One line for the user.
-    needs : tuple of str
-        What it is handed: "inner" (a solver for convex problems), "finish" (one that takes over from its result) or
-        "start" (the end point of a descent; for exact solvers).
-    finish_work : float
-        Multiplications per iteration of the finishing solver up to which it is handed.
-    preparation : float
-        Seconds before a search begins, per n^2 (min(n, dim) + SORTING): distances of all samples, sorted, and
-        coordinates of kernels.
-    """
-
-    module: str
-    line: str
-    needs: tuple[str, ...] = ()
-    finish_work: float = math.inf
-    preparation: float = 0.0
-
-
-SOLVERS: dict[str, Solver] = {
-    "program": Solver("convex.program", "one LP or QP in HiGHS; the reference for small convex problems", ("finish",)),
-    "newton": Solver("convex.newton", "dual proximal point by semismooth Newton; linear functions with penalty l2"),
-    "l1": Solver(
-        "convex.interior.solver",
-        "interior point and crossover to a vertex; linear functions with an l1 part, exact zeros",
-    ),
-    "bundle": Solver(
-        "convex.bundle.solver",
-        "level-stabilised bundle method; linear functions with many samples or features",
-        ("finish",),
-    ),
-    "smoothed": Solver(
-        "convex.smoothed.solver",
-        "Newton's method on smoothed hinges; two-class l1 problems with many samples, and their paths",
-        ("finish",),
-        FINISHING_WORK,
-    ),
-    "columns": Solver(
-        "convex.columns",
-        "feature column generation around the other solvers; l1 penalties on many features",
-        ("inner",),
-    ),
-    "smo": Solver("convex.smo", "decomposition along cycles of the class graph; kernels"),
-    "passes": Solver("convex.passes.solver", "proximal points in a few passes; data in blocks (dask, memory-mapped)"),
-    "dca": Solver("convex.dca", "d.c. algorithm; a critical point of any continuous loss", ("inner",)),
-    "mip": Solver(
-        "exact.two_class.solver",
-        "branch and bound; the proved global optimum of two-class problems",
-        ("start",),
-        preparation=1e-9,  # one core: 1 s for 1,600 samples of 20 features, 16 to 70 s for an rbf kernel and 3,000
-    ),
-    "patterns": Solver(
-        "exact.k_class.patterns",
-        "branch and bound over who pays the cap; the proved global optimum of k-class problems",
-        ("start",),
-    ),
-    "outer": Solver(
-        "exact.k_class.outer", "outer approximation by vertex enumeration; global optima in few dimensions", ("start",)
-    ),
-    "cones": Solver(
-        "exact.k_class.cones",
-        "branch and bound over cones of coefficients; global optima in few dimensions",
-        ("start",),
-    ),
-}
-
-
-def load(name: str) -> ModuleType:
-    """Import a solver by name; an unknown name raises ValueError and lists the known ones."""
-    if name not in SOLVERS:
-        raise ValueError(f"solver must be 'auto' or one of {sorted(SOLVERS)}, got {name!r}.")
-    return importlib.import_module(f".{SOLVERS[name].module}", __package__)
 
 
 def solve(
@@ -176,38 +77,8 @@ def _solve(problem: Problem, solver: str, options: Options, start: Result | None
     if reason is not None:
         raise ValueError(reason)
     if "start" in entry.needs:
-        return _solve_globally(entry, problem, options, start)
+        return _solve_globally(solver, problem, options, start)
     return module.solve(problem, options, start, **_handed(entry, problem))
-
-
-def takes(name: str, problem: Problem) -> bool:
-    """Whether the named solver takes a problem."""
-    return load(name).TAKES.refusal(problem) is None
-
-
-def refusal(name: str, problem: Problem) -> str | None:
-    """Say why the named solver does not take a problem, and who does; None if it takes it."""
-    reason = load(name).TAKES.refusal(problem)
-    if reason is None:
-        return None
-    others = [f"'{other}'" for other in SOLVERS if takes(other, problem)]
-    if others:
-        return f"{reason} Solvers that take this problem: {', '.join(others)}."
-    if takes("dca", _surrogate(problem)):
-        return f"{reason} No solver takes this problem exactly; solver='auto' fits it without a proof."
-    return f"{reason} No solver takes this problem."
-
-
-def settings(name: str, **values: Any) -> SolverSettings:
-    """Return the options of the named solver only, for ``Options.settings``; an unknown option raises ValueError."""
-    kind = getattr(load(name), "Settings", None)
-    known = [] if kind is None else [field.name for field in fields(kind)]
-    unknown = [repr(key) for key in values if key not in known]
-    if kind is None or unknown:
-        raise ValueError(
-            f"solver={name!r} has no option {', '.join(unknown)}; its options: {', '.join(known) or 'none'}."
-        )
-    return kind(**values)
 
 
 def _handed(entry: Solver, problem: Problem) -> dict[str, Any]:
@@ -216,7 +87,7 @@ def _handed(entry: Solver, problem: Problem) -> dict[str, Any]:
     if "inner" in entry.needs:
         handed["inner"] = solve_convex
     if "finish" in entry.needs:
-        handed["finish"] = load("l1").solve if _work(problem) <= entry.finish_work else None
+        handed["finish"] = load("l1").solve if interior_work(problem) <= entry.finish_work else None
     return handed
 
 
@@ -326,7 +197,7 @@ def _consistent(problem: Problem, result: Result) -> Result:
     return replace(result, certificate=replace(result.certificate, bound=bound))
 
 
-def _solve_globally(entry: Solver, problem: Problem, options: Options, start: Result | None) -> Result:
+def _solve_globally(solver: str, problem: Problem, options: Options, start: Result | None) -> Result:
     """Run an exact solver from the d.c. end point; an optimum that is a constant function is returned as exactly that.
 
     Otherwise coefficients of rounding size would decide the predictions (f = 0 is optimal for small a and many flips).
@@ -337,11 +208,10 @@ def _solve_globally(entry: Solver, problem: Problem, options: Options, start: Re
         if start.status is Status.INTERRUPTED:
             return _without_search(problem, start, Status.INTERRUPTED, "interrupted before the exact search began")
     work = float(problem.n**2 * (min(problem.n, problem.space.dim) + SORTING))
-    if entry.preparation * work > max(clock.left, 0.0) + GRACE:
+    if SOLVERS[solver].preparation * work > max(clock.left, 0.0) + GRACE:
         note = "the time limit is too short for an exact search to begin"
         return _without_search(problem, start, Status.TIME_LIMIT, note)
-    module = importlib.import_module(f".{entry.module}", __package__)
-    result = module.solve(problem, replace(options, time_limit=clock.left), start)
+    result = load(solver).solve(problem, replace(options, time_limit=clock.left), start)
     value, b = problem.best_constant()
     # Scores that differ by less than the tolerance of the jump gain that tolerance only, which costs much at a large C.
     is_flat = np.ptp(problem.space.scores(result.coef, result.intercept), axis=0).max() <= JUMP_TOLERANCE
@@ -365,59 +235,16 @@ def solve_convex(problem: Problem, options: Options, start: Result | None = None
     return solve(problem, choose_convex(problem), options, start)
 
 
-def choose_convex(problem: Problem) -> str:
-    """Return the name of the convex solver for a problem."""
-    if problem.space.kind == "chunked":
-        return "passes"
-    if problem.is_kernel:
-        return "smo"
-    if problem.penalty.l2 > 0 and not problem.penalty.has_l1:
-        return "newton"
-    assert isinstance(problem.space, LinearSpace)
-    is_tall = problem.space.is_sparse or problem.n >= MANY_PER_FEATURE * problem.space.dim
-    if problem.n >= MANY_SAMPLES and is_tall and takes("smoothed", problem):
-        return "smoothed"
-    if problem.space.dim > MANY_FEATURES and np.all(np.asarray(problem.penalty.l1) > 0):
-        return "columns"
-    # An iteration of the interior point costs n p^2, one of the bundle two passes over the data.
-    return "l1" if _work(problem) <= INTERIOR_WORK else "bundle"
-
-
-def _work(problem: Problem) -> float:
-    """Return the multiplications of an iteration of the interior point."""
-    return float(problem.n * (problem.n_functions * (problem.space.dim + 1)) ** 2)
-
-
-def choose_exact(problem: Problem) -> str:
-    """Return the name of the exact solver for a truncated problem: by measurement the fastest to a proof.
-
-    Up to their limit cones are the safe choice: patterns are faster only where few samples are worth disbelieving.
-    Vertices beat patterns in the fewest dimensions only (docs/outer.md has the figures).
-    """
-    if problem.n_classes == 2:
-        return "mip"
-    dimension = (problem.n_classes - 1) * (problem.space.dim + 1)
-    for name, most in (("cones", CONES_DIMENSION), ("outer", VERTICES_DIMENSION)):
-        if dimension <= most and takes(name, problem):
-            return name
-    return "patterns"
-
-
 def descend(problem: Problem, options: Options, start: Result | None = None) -> Result:
     """Return the d.c. algorithm's end point; for a loss that jumps, that of its continuous surrogate, re-evaluated."""
-    surrogate = _surrogate(problem)
-    result = solve(surrogate, "dca", options, start)
-    if surrogate.loss is problem.loss:
+    nearby = surrogate(problem)
+    result = solve(nearby, "dca", options, start)
+    if nearby.loss is problem.loss:
         return result
     objective = problem.value(result.coef, result.intercept)
     certificate = Certificate(Claim.NONE, objective, note="d.c. end point of a continuous surrogate; no bound is known")
     status = result.status if result.status is Status.INTERRUPTED else Status.HEURISTIC
     return replace(result, certificate=certificate, status=status, multipliers=None)
-
-
-def _surrogate(problem: Problem) -> Problem:
-    """Return the problem with a continuous loss of the same cap."""
-    return replace(problem, loss=problem.loss.continuous_surrogate)
 
 
 def _node_work(problem: Problem) -> float:
@@ -463,9 +290,3 @@ def solve_nonconvex(problem: Problem, options: Options, start: Result | None = N
         found = descend(problem, replace(options, time_limit=polishing), exact)
     found = found.with_bound_of(exact.certificate)
     return _consistent(problem, replace(found, status=exact.status, history=[*found.history, *exact.history]))
-
-
-__all__ = [
-    "SOLVERS", "choose_convex", "choose_exact", "descend", "load", "refusal", "settings", "solve", "solve_convex",
-    "solve_nonconvex", "solve_path", "takes",
-]  # fmt: skip
