@@ -24,7 +24,7 @@ from psilearn.core.problem import Problem
 from psilearn.core.result import Result, Status
 from psilearn.core.solving import Clock, Options, convex_result
 from psilearn.core.spaces.gram import Kernel
-from psilearn.solve import solve_convex
+from psilearn.solvers import solve_convex
 
 TOL = 1e-3
 

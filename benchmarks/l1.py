@@ -29,8 +29,8 @@ from psilearn.convex.smoothed import solver as smoothed
 from psilearn.core.losses import Hinge, RejectHinge
 from psilearn.core.problem import Problem
 from psilearn.core.solving import Options
-from psilearn.solve import choose_convex, solve_path
-from psilearn.solve import solve as solve_with
+from psilearn.solvers import choose_convex, solve_path
+from psilearn.solvers import solve as solve_with
 
 OPTIONS = Options(tol=1e-3)
 SPARSE = Options(tol=1e-3, time_limit=300.0)

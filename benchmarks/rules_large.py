@@ -53,7 +53,7 @@ def l0():
     """L0-RBoost with the default margin and with that of a cross-validation."""
     print("L0-RBoost, M = 2000, N = 200")
     A, y = additive(2000, 200)
-    L0BoostClassifier(max_order=2).fit(*additive(100, 8))
+    L0BoostClassifier(max_order=2).fit(*additive(100, 15))
     for order, target in ((1, 5), (2, 10)):
         for rho in ("auto", "cv"):
             report(
@@ -90,7 +90,7 @@ def classes():
         cells = []
         for multiclass in ("joint", "one-vs-rest"):
             start = time.process_time()
-            model = LPBoostClassifier(nu="auto", max_order=2, multiclass=multiclass, time_limit=120)
+            model = LPBoostClassifier(nu="auto", max_order=2, multiclass=multiclass, time_limit=60)
             model.fit(X.iloc[train], y[train])
             seconds = time.process_time() - start
             error = 100 * np.mean(model.predict(X.iloc[test]) != y[test])

@@ -14,7 +14,7 @@ from .core.solving import Options
 from .estimators.margin import MarginClassifier, PsiClassifier, SVMClassifier, TruncatedHingeClassifier
 from .estimators.path import Path, regularization_path, truncation_path
 from .estimators.reject import RejectClassifier
-from .solve import solve
+from .solvers import solve
 
 __version__ = "0.2.0"
 
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from .estimators.rules import L0BoostClassifier, LPBoostClassifier, SlipperClassifier
     from .estimators.rules.path import rules_path
     from .estimators.tuning.classifier import TunedClassifier
+    from .proofs.rules import prove_monomial
     from .proofs.write import check, prove
     from .rules.binarize import LogicalBinarizer
     from .rules.rules import best_monomial
@@ -45,6 +46,7 @@ _LAZY = {
     "find_label_issues": "app.audit",
     "load": "app.persist",
     "prove": "proofs.write",
+    "prove_monomial": "proofs.rules",
     "rules_path": "estimators.rules.path",
     "save": "app.persist",
     "score_card": "app.cards",
@@ -90,6 +92,7 @@ __all__ = [
     "find_label_issues",
     "load",
     "prove",
+    "prove_monomial",
     "regularization_path",
     "rules_path",
     "save",

@@ -84,6 +84,11 @@ def inner(function: Any) -> Any:
     return ignoring_constants(_njit(**_INNER, **_PLAIN)(function))
 
 
+def reordering_inner(function: Any) -> Any:
+    """Decorate an inner function whose sums may be taken in any order: several terms at a time, which is faster."""
+    return ignoring_constants(_njit(**_INNER, **_PLAIN, fastmath={"reassoc", "nsz"})(function))
+
+
 def allocating_inner(function: Any) -> Any:
     """Decorate a function that only kernels call and that allocates."""
     return ignoring_constants(_njit(**_INNER, **_ALLOCATING)(function))

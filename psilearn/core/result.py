@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeGuard
 import numpy as np
 from numpy.typing import NDArray
 
+from .relaxation import relaxed_bound
+
 if TYPE_CHECKING:
     from .problem import Problem
 
@@ -138,6 +140,8 @@ class Certificate:
         What :meth:`verify` replays to recompute a global bound.
     record : object or None
         What a search remembers of its tree; it proves nothing, but makes a proof quick to find.
+    relaxed : ndarray or None
+        Multipliers of the convex relaxation (:mod:`.relaxation`) that prove the bound of a problem that is not convex.
     """
 
     claim: Claim
@@ -151,6 +155,7 @@ class Certificate:
     point: tuple[NDArray[np.float64], NDArray[np.float64]] | None = field(default=None, repr=False, compare=False)
     proof: Proof | None = field(default=None, repr=False, compare=False)
     record: Any = field(default=None, repr=False, compare=False)
+    relaxed: NDArray[np.float64] | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         for name in ("objective", "bound", "residual"):  # numpy's numbers print and serialise differently
@@ -170,9 +175,9 @@ class Certificate:
         * A bound on a convex problem is recomputed from the multipliers by weak duality.
         * The residual of a critical point is recomputed: the problem's convex majorant at the point, and the dual bound
           of that majorant by the multipliers.
-        * A bound on a problem that is not convex is recomputed from ``proof``, up to its ``shortfall``. Without a proof
-          only bounds up to 0 are proved (penalty and loss are not negative); a higher one is named in the message, and
-          ``ok`` is False.
+        * A bound on a problem that is not convex is recomputed from ``proof``, up to its ``shortfall``, or from the
+          multipliers of its convex relaxation, which is made anew. Without either only bounds up to 0 are proved
+          (penalty and loss are not negative); a higher one is named in the message, and ``ok`` is False.
 
         Parameters
         ----------
@@ -193,7 +198,8 @@ class Certificate:
         if W.shape != shape or b.shape != shape[:1]:
             message = f"the coefficients have shape {W.shape}, the problem needs {shape}"
             return Verification(False, math.nan, -math.inf, math.inf, message)
-        objective, proved = problem.value(W, b), self._proved_bound(problem)
+        objective = problem.value(W, b)
+        proved = self._proved_bound(problem, objective)
         allowance = tol * abs(objective) + ROUNDING * problem.zero_value
         faults = [
             self._objective_fault(objective, allowance),
@@ -207,7 +213,8 @@ class Certificate:
     def _summary(self) -> str:
         """Say what was recomputed where nothing was at fault."""
         if self.claim is Claim.CRITICAL and self.residual < math.inf:
-            return "objective and residual of the convex majorant recomputed: a stationary point, maybe not the optimum"
+            what = "objective, bound" if self.bound > -math.inf else "objective"
+            return f"{what} and residual of the convex majorant recomputed: a stationary point, maybe not the optimum"
         if self.bound == -math.inf:
             return "objective recomputed; nothing else is claimed"
         return "objective and bound recomputed"
@@ -231,19 +238,22 @@ class Certificate:
         shortfall = 0.0 if self.proof is None else self.proof.shortfall * abs(self.bound)
         if self.bound <= proved + allowance + shortfall:
             return ""
-        if problem.is_convex or (self.proof is not None and proved > -math.inf):
+        is_evident = self.proof is not None or self.relaxed is not None
+        if problem.is_convex or (is_evident and proved > -math.inf):
             return f"the bound {float(self.bound)!r} is stated, but only {float(proved)!r} is proved"
         stated = f"the global bound {float(self.bound)!r} is attested by {self.engine} and was not recomputed"
         return f"{stated}; psilearn.prove writes a proof of it that can be checked"
 
-    def _proved_bound(self, problem: Problem) -> float:
-        """Return the best lower bound on the optimum that can be proved here and now."""
+    def _proved_bound(self, problem: Problem, objective: float) -> float:
+        """Return the best lower bound on the optimum that can be proved here and now, of a fit with this objective."""
         if not _is_psd(problem):
             return -math.inf
         # Penalty and loss are not negative; a tilt may be.
         bounds = [problem.offset if problem.tilt is None else -math.inf]
         if problem.is_convex and _fits(self.evidence, problem):
             bounds.append(problem.dual_bound(self.evidence))
+        if self.relaxed is not None:
+            bounds.append(relaxed_bound(problem, objective, self.relaxed))
         if self.proof is not None:
             bounds.append(self.proof.bound(problem))
         return max(bounds)
@@ -325,5 +335,10 @@ class Result:
 
     def with_bound_of(self, other: Certificate) -> Result:
         """Return the result with the bound on the global optimum that another certificate states, and its evidence."""
-        kept = {name: getattr(other, name) for name in ("bound", "engine", "proof", "record")}
-        return replace(self, certificate=replace(self.certificate, rechecked=False, **kept))
+        kept = {name: getattr(other, name) for name in ("bound", "engine", "proof", "record", "relaxed")}
+        is_proved = other.relaxed is not None
+        return replace(self, certificate=replace(self.certificate, rechecked=is_proved, **kept))
+
+    def with_relaxation(self, bound: float, R: NDArray[np.float64] | None) -> Result:
+        """Return the result with a bound that multipliers of its convex relaxation prove; 0 needs none."""
+        return replace(self, certificate=replace(self.certificate, bound=bound, rechecked=True, relaxed=R))

@@ -6,14 +6,14 @@ return ``(X, y)``, or ``(X, y, clean)`` with ``return_clean=True``, where ``clea
 
 References
 ----------
-.. [1] Y. Liu and Y. Wu, Optimizing psi-learning via mixed integer programming, Statistica Sinica, 2006.
-.. [2] Y. Liu and Y. Wu, Robust truncated-hinge-loss SVM (slides), 2006.
-.. [3] Y. Liu, X. Shen and H. Doss, Multicategory psi-learning and support vector machine: computational tools,
-   Journal of Computational and Graphical Statistics 14, 2005.
-.. [4] H. Choi, Y. Kim, S.-T. Han and H. Kang, An algorithm for support vector machines with a reject option using
-   bundle method, 2009.
-.. [5] X. Shen, G. C. Tseng, X. Zhang and W. H. Wong, On psi-learning, Journal of the American Statistical
-   Association 98, 2003.
+- Y. Liu and Y. Wu, Optimizing psi-learning via mixed integer programming, Statistica Sinica, 2006.
+- Y. Liu and Y. Wu, Robust truncated-hinge-loss SVM (slides), 2006.
+- Y. Liu, X. Shen and H. Doss, Multicategory psi-learning and support vector machine: computational tools,
+  Journal of Computational and Graphical Statistics 14, 2005.
+- H. Choi, Y. Kim, S.-T. Han and H. Kang, An algorithm for support vector machines with a reject option using
+  bundle method, 2009.
+- X. Shen, G. C. Tseng, X. Zhang and W. H. Wong, On psi-learning, Journal of the American Statistical
+  Association 98, 2003.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from ._labels import Flip, flip_labels, flip_share
 Seed = int | np.random.Generator | None
 
 DIAMOND = np.array([[0.0, 0.5], [0.5, 1.0], [1.0, 0.5], [0.5, 0.0]])
-"""The four centres (a_1, a_2) of Examples 2 and 4 of [3]_."""
+"""The four centres (a_1, a_2) of Examples 2 and 4 of Liu, Shen and Doss (2005)."""
 
 T_SCALE = 4.5
-"""The t-vectors of Examples 2 and 4 of [3]_ are divided by this."""
+"""The t-vectors of Examples 2 and 4 of Liu, Shen and Doss (2005) are divided by this."""
 
 BETA_SHAPES = ((1, 5), (2, 2), (5, 1))
-"""The Beta(alpha, beta) laws of the classes 1, 2, 3 in Example 1 of [3]_."""
+"""The Beta(alpha, beta) laws of the classes 1, 2, 3 in Example 1 of Liu, Shen and Doss (2005)."""
 
 FOLDED_SECTORS = np.array([1, 2, 2, 1, 3, 3])
 """Class of each of the six sectors: {1, 4}, {2, 3}, {5, 6}."""
@@ -56,13 +56,13 @@ def _angle(X: NDArray) -> NDArray:
 
 
 def sector(X: NDArray, n_sectors: int) -> NDArray:
-    """Return floor(k theta / 2 pi) + 1, the sector 1..k of the first two coordinates [2]_."""
+    """Return floor(k theta / 2 pi) + 1, the sector 1..k of the first two coordinates."""
     # the angle of a point just below the axis may round up to 2 pi itself
     return np.minimum(np.floor(n_sectors * _angle(X) / (2.0 * np.pi)).astype(int), n_sectors - 1) + 1
 
 
 def triangle(X: NDArray) -> NDArray:
-    """Return the region 1..4 of the unit square cut by its two diagonals (Example 3 of [3]_)."""
+    """Return the region 1..4 of the unit square cut by its two diagonals (Example 3 of Liu, Shen and Doss (2005))."""
     x1, x2 = X[:, 0], X[:, 1]
     left, top, right = (
         (x2 >= x1) & (x2 <= 1 - x1),
@@ -77,7 +77,8 @@ def make_disk(
 ) -> Sample:
     """Uniform points in the unit disk, y = +1 where x_1 >= 0 and -1 elsewhere, n_flips labels changed.
 
-    Section 3.4 of [1]_, after [5]_. The Bayes error of unflipped labels is 0.
+    Section 3.4 of Liu and Wu (2006, psi-learning), after Shen, Tseng, Zhang and Wong (2003). The Bayes error of
+    unflipped labels is 0.
 
     Parameters
     ----------
@@ -102,7 +103,7 @@ def make_disk(
 
 
 def quadratic_features(U: NDArray, case: int) -> NDArray:
-    """Return the inputs of Case 1-4 of Section 5.1 of [1]_ made from x_1..x_4: 2, 4, 8 or 14 columns.
+    """Return 2, 4, 8 or 14 columns made from x_1..x_4: Case 1-4 of Section 5.1 of Liu and Wu (2006, psi-learning).
 
     Squares of x_1, x_2; squares of all; squares and the variables; squares, variables and the six products.
     """
@@ -124,8 +125,8 @@ def make_quadratic(
 ) -> Sample:
     """Labels sign(x_1^2 + x_2^2 - 2.8), each changed with probability ``flip``; x uniform on [-2, 2]^4.
 
-    Section 5.1 of [1]_; the Bayes error is ``flip``. The columns of X depend on ``case``, see `quadratic_features`;
-    only the first two matter.
+    Section 5.1 of Liu and Wu (2006, psi-learning); the Bayes error is ``flip``. The columns of X depend on
+    ``case``, see `quadratic_features`; only the first two matter.
 
     Parameters
     ----------
@@ -167,9 +168,9 @@ def make_sectors(
 ) -> Sample:
     """k equal sectors of the unit disk as classes 1..k, a share of labels flipped, uniform noise variables added.
 
-    The linear example of [2]_: y = floor(k theta / 2 pi) + 1, then ``flip`` of the points move to the remaining
-    k - 1 classes with equal probabilities, then n_features - 2 variables uniform on [-1, 1] are appended. The Bayes
-    error is ``flip``.
+    The linear example of Liu and Wu (2006, truncated hinge): y = floor(k theta / 2 pi) + 1, then ``flip`` of the
+    points move to the remaining k - 1 classes with equal probabilities, then n_features - 2 variables uniform on
+    [-1, 1] are appended. The Bayes error is ``flip``.
 
     Parameters
     ----------
@@ -201,8 +202,8 @@ def make_folded_sectors(
 ) -> Sample:
     """Six sectors of the unit disk folded into three classes {1, 4}, {2, 3}, {5, 6}, a share of labels flipped.
 
-    A design for the nonlinear example of [2]_ (Table 3), which does not state its own: this one fits the published
-    figures, three plain sectors do not. The Bayes error is ``flip``.
+    A design for the nonlinear example of Liu and Wu (2006, truncated hinge) (Table 3), which does not state its
+    own: this one fits the published figures, three plain sectors do not. The Bayes error is ``flip``.
 
     Parameters
     ----------
@@ -229,7 +230,7 @@ def make_folded_sectors(
 def make_beta_mixture(n_samples: int = 100, *, random_state: Seed = None, return_clean: bool = False) -> Sample:
     """Three classes on [0, 1] with laws Beta(1, 5), Beta(2, 2), Beta(5, 1) and equal probabilities.
 
-    Example 1 of [3]_, whose estimate of the Bayes error is .2553.
+    Example 1 of Liu, Shen and Doss (2005), whose estimate of the Bayes error is .2553.
 
     Parameters
     ----------
@@ -261,8 +262,8 @@ def make_t_diamond(
 ) -> Sample:
     """Four classes centred on a diamond with bivariate t noise: x = t / 4.5 + a_y.
 
-    Example 2 of [3]_: df = 1 in Case 1 and 3 in Case 2, centres (0, .5), (.5, 1), (1, .5), (.5, 0). The exact Bayes
-    errors are .3014 and .1904 (printed, from samples of 100,000: .3015 and .1937).
+    Example 2 of Liu, Shen and Doss (2005): df = 1 in Case 1 and 3 in Case 2, centres (0, .5), (.5, 1), (1, .5),
+    (.5, 0). The exact Bayes errors are .3014 and .1904 (printed, from samples of 100,000: .3015 and .1937).
 
     Parameters
     ----------
@@ -295,8 +296,9 @@ def make_triangles(
 ) -> Sample:
     """The unit square cut by its diagonals into four classes, a share of labels flipped.
 
-    Example 3 of [3]_. Its text moves flipped labels to the remaining three classes (``to="others"``, Bayes error
-    ``flip``); its Table 2 matches labels redrawn among all four (``to="all"``, Bayes error 3/4 ``flip``).
+    Example 3 of Liu, Shen and Doss (2005). Its text moves flipped labels to the remaining three classes
+    (``to="others"``, Bayes error ``flip``); its Table 2 matches labels redrawn among all four (``to="all"``, Bayes
+    error 3/4 ``flip``).
 
     Parameters
     ----------
@@ -326,8 +328,9 @@ def make_t_mixture(
 ) -> Sample:
     """Three classes with bivariate t noise, the first a mixture of two: a nonlinear problem.
 
-    Example 4 of [3]_: class 1 is centred at (0, .5) or (1, .5) with probability 1/2 each, class 2 at (.5, 1), class 3
-    at (.5, 0). The degrees of freedom are those "of Example 2"; the printed Bayes error .176 is that of df = 3.
+    Example 4 of Liu, Shen and Doss (2005): class 1 is centred at (0, .5) or (1, .5) with probability 1/2 each,
+    class 2 at (.5, 1), class 3 at (.5, 0). The degrees of freedom are those "of Example 2"; the printed Bayes error
+    .176 is that of df = 3.
 
     Parameters
     ----------
@@ -364,8 +367,9 @@ def make_gaussian_ar(
 ) -> Sample:
     """Two Gaussian classes N(+-mu, Sigma) with Sigma_kl = r^|k-l|, mu = shift on the first variables and 0 after.
 
-    Section 3.1 of [4]_ with p = 100, q = 5, D = 0.5 and r = 0, 0.3, 0.6: the first half of the rows has y = +1, the
-    second y = -1. Variable q + 1 is *not* noise when r > 0: its Bayes coefficient is proportional to -r / (1 - r^2).
+    Section 3.1 of Choi, Kim, Han and Kang (2009) with p = 100, q = 5, D = 0.5 and r = 0, 0.3, 0.6: the first half
+    of the rows has y = +1, the second y = -1. Variable q + 1 is *not* noise when r > 0: its Bayes coefficient is
+    proportional to -r / (1 - r^2).
 
     Parameters
     ----------

@@ -17,7 +17,7 @@ from ..core.problem import Problem
 from ..core.result import Result, Status
 from ..core.solving import LOGGER, Clock, Options
 from ..core.spaces import LinearSpace
-from ..solve import solve
+from ..solvers import solve
 from .certified import Certified
 from .chunked import fit_blocks, fits_in_blocks, is_chunked, lazily
 from .encode import Sample

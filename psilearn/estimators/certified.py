@@ -100,7 +100,7 @@ class Certified(MarginParameters):
     def _provable(self, problem: Problem) -> Certificate:
         """Return the certificate with a proof of its global bound, if there can be one; a stored one is not used."""
         certificate = replace(self.certificate_, proof=None)
-        if certificate.claim is not Claim.GLOBAL or problem.is_convex or problem.n_classes > 2:
+        if certificate.claim is not Claim.GLOBAL or problem.is_convex:
             return certificate
         from ..proofs.certify import tree_proof
 

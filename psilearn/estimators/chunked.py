@@ -27,7 +27,7 @@ from ..core.result import Certificate, Claim, Result
 from ..core.solving import Options
 from ..core.spaces import LinearSpace, LowRank
 from ..core.spaces.gram import Kernel, scale_of
-from ..solve import solve, solve_convex, solve_path
+from ..solvers import solve, solve_convex, solve_path
 from .parameters import MarginParameters
 
 #: Rows that are drawn to start from, and for landmarks; at least this many per coefficient.

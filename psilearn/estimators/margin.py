@@ -12,7 +12,7 @@ from ..core.losses import Hinge, Loss, Psi, TruncatedHinge
 from ..core.problem import Problem
 from ..core.result import Result
 from ..core.solving import Clock, Options, SolverSettings
-from ..solve import settings, solve, solve_convex
+from ..solvers import settings, solve, solve_convex
 from .base import MarginEstimator
 from .docstrings import completed
 

@@ -25,7 +25,7 @@ from ..core.solving import Clock, Options, SolverSettings
 from ..core.spaces import LinearSpace, LowRank, Space
 from ..core.spaces.gram import Kernel, scale_of
 from ..core.spaces.low_rank import automatic_rank
-from ..solve import SOLVERS, solve, takes
+from ..solvers import SOLVERS, solve, takes
 from .encode import Sample, classes_of, encode
 from .warmup import warm_up
 

@@ -11,7 +11,7 @@ from sklearn.base import clone
 
 from ..core.chunks.description import Description
 from ..core.result import Result, go_on_after
-from ..solve import solve, solve_path
+from ..solvers import solve, solve_path
 from .base import MarginEstimator
 from .chunked import chunked_problem, fits_in_blocks, starts_of
 

@@ -19,7 +19,7 @@ from ..core.result import go_on_after
 from ..core.solving import Clock, SolverSettings
 from ..evaluation.metrics import chow_loss
 from ..evaluation.selective import Guarantee, cheapest_threshold, confidence_of, guaranteed_threshold
-from ..solve import settings
+from ..solvers import settings
 from .base import MarginEstimator
 from .chunked import fits_in_blocks
 from .docstrings import completed

@@ -11,7 +11,7 @@ import numpy as np
 from ..core.problem import Problem
 from ..core.solving import Clock, Options, reporting_as
 from ..core.spaces import KernelSpace, LinearSpace
-from ..solve import choose_convex, choose_exact, solve, takes
+from ..solvers import choose_convex, choose_exact, solve, takes
 
 #: Samples and features of the tiny problems: small enough to be solved at once, with classes that overlap, so that
 #: searches do search.

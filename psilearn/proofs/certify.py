@@ -14,8 +14,9 @@ from ..core.losses import JUMP_TOLERANCE
 from ..core.problem import Problem
 from ..core.result import Certificate
 from . import check as checker
-from .statement import ProofError, state_problem
-from .write import refuse_tree, rounded_down, tree_hints
+from .files import rounded_down
+from .statement import Evidence, ProofError, Statement, state_problem
+from .write import refuse_tree, tree_hints
 
 #: Part of a bound by which the proof may fall short of it: floating-point bounds are not trusted beyond that, and where
 #: a loss jumps, margins that miss t by up to 1e-6 are counted as there, which costs the bound more.
@@ -42,8 +43,6 @@ class TreeProof:
 
     def bound(self, problem: Problem) -> float:
         """Return the lower bound on the optimum of ``problem`` that is proved; -inf if there is no proof."""
-        from .search import MARGIN_UNIT, make_model, search  # numba
-
         goal = self.certificate.bound * (1.0 - self.shortfall)
         point = self.certificate.point
         if point is None or point[0].shape != (problem.n_functions, problem.space.dim):
@@ -52,21 +51,32 @@ class TreeProof:
             return -math.inf  # nothing to prove, or nothing that can be proved
         try:
             statement = state_problem(problem)
-            refuse_tree(statement)
             if not problem.loss.is_continuous:
                 statement.allow(JUMP_TOLERANCE)
-            model = make_model(statement)
-            if not problem.loss.is_continuous:
-                model.allow(JUMP_TOLERANCE)
-            evidence = search(statement, model, goal, tree_hints(statement, self.certificate.record), self.seconds)
+            evidence = self._evidence(statement, goal)
             proved = rounded_down(Fraction(evidence.bound))
-            follower = checker.Search(statement.exact, Fraction(proved), evidence.unit, MARGIN_UNIT)
+            follower = checker.Search(statement.exact, Fraction(proved), evidence.unit, evidence.margin_unit)
             follower.follow(iter(evidence.records))
         except (ProofError, checker.Rejected):
             return -math.inf
         return proved
 
+    def _evidence(self, statement: Statement, goal: float) -> Evidence:
+        if statement.problem.n_classes > 2:
+            from .k_class import search_k_class  # numba
 
-def tree_proof(certificate: Certificate, problem: Problem) -> TreeProof:
-    """Return the proof of a certificate's global bound on a problem that is not convex."""
+            return search_k_class(statement, goal, self.seconds)
+        from .two_class.search import make_model, search  # numba
+
+        model = make_model(statement)
+        model.allow(float(statement.exact.tolerance))
+        return search(statement, model, goal, tree_hints(statement, self.certificate.record), self.seconds)
+
+
+def tree_proof(certificate: Certificate, problem: Problem) -> TreeProof | None:
+    """Return the proof of a certificate's global bound on a problem that is not convex; None if there can be none."""
+    try:
+        refuse_tree(problem)
+    except ProofError:
+        return None
     return TreeProof(certificate, SHORTFALL if problem.loss.is_continuous else SHORTFALL_AT_JUMPS)

@@ -273,7 +273,7 @@ class Linear:
     """f_j(x) = <w_j, x> + b_j; samples are kept as integers times 2^e."""
 
     def __init__(self, problem):
-        self.problem, self.dim = problem, problem.d
+        self.problem, self.dim, self.twice = problem, problem.d, 2 if problem.k == 2 else 4
         ratios = [[x.as_integer_ratio() for x in row] for row in problem.rows]
         self.e = -max((q.bit_length() - 1 for row in ratios for _, q in row), default=0)
         self.x = [[p << (-self.e - q.bit_length() + 1) for p, q in row] for row in ratios]
@@ -338,16 +338,36 @@ class Linear:
         return max((abs(a - b) / w for a, b, w in pairs if w), default=0)
 
     def reach(self, i, j, bound, c):
-        """Return whether |<w, x_i - x_j>| <= c for every w with P(w) <= bound (one function, c >= 0).
+        """Return whether |<w, x_i - x_j>| <= c wherever P(W) <= bound, c >= 0, w being f or a difference of two f_j.
 
-        l2 > 0: |<w, z>|^2 <= ||w||^2 ||z||^2 and l2/2 ||w||^2 <= P(w), so c^2 >= 2 bound/l2 ||z||^2 suffices. l2 = 0:
-        |<w, z>| <= max_f |z_f| / l1_f * sum_f l1_f |w_f|, so c l1_f >= bound |z_f| for all f suffices.
+        l2 > 0: |<w, z>|^2 <= ||w||^2 ||z||^2 and, for one function, l2/2 ||w||^2 <= P(w), so c^2 >= 2 bound/l2 ||z||^2
+        suffices; ||w_j - w_r||^2 <= 2 ||w_j||^2 + 2 ||w_r||^2 <= 4 P(W) / l2 doubles that. l2 = 0: |<w, z>| <= max_f
+        |z_f| / l1_f * sum_f l1_f |w_f|, so c l1_f >= bound |z_f| for all f (of all functions) suffices.
         """
         z = [a - b for a, b in zip(self.x[i], self.x[j])]
         if self.problem.l2 > 0:
-            return c * c * self.problem.l2 >= 2 * bound * power(2 * self.e) * sum(a * a for a in z)
+            return c * c * self.problem.l2 >= self.twice * bound * power(2 * self.e) * sum(a * a for a in z)
         scale = bound * power(self.e)
-        return all(w is None or c * w >= scale * abs(a) for w, a in zip(self.problem.l1[0], z))
+        return all(w is None or c * w >= scale * abs(a) for row in self.problem.l1 for w, a in zip(row, z))
+
+    def reach_in_ball(self, i, j, V, unit, room, c):
+        """Return whether <w, x_i - x_j> >= -c wherever l2/2 ||W - V/l2||^2 <= room; w as in :meth:`reach`.
+
+        For f: <w, z> >= <v, z>/l2 - sqrt(2 room/l2) ||z||, so with s = c + <v, z>/l2 it suffices that s >= 0 and
+        s^2 l2 >= 2 room ||z||^2; for a difference of the own function and another one 4 takes the place of 2.
+        """
+        problem, own = self.problem, self.problem.code[i]
+        z = [a - b for a, b in zip(self.x[i], self.x[j])]
+        size = room * power(2 * self.e) * sum(a * a for a in z)
+        if problem.k == 2:
+            inner = [problem.sign[i] * _dot(V[0], z)]
+        else:
+            inner = [_dot(V[own], z) - _dot(row, z) for r, row in enumerate(V) if r != own]
+        for product in inner:
+            s = c + power(unit + 2 * self.e) * product / problem.l2
+            if s < 0 or s * s * problem.l2 < self.twice * size:
+                return False
+        return True
 
 
 class Gram:
@@ -446,7 +466,7 @@ class Gram:
     def reach(self, i, j, bound, c):
         """Return whether |f(x_i) - f(x_j)| <= c wherever P(f) <= bound: Cauchy-Schwarz in the RKHS."""
         square = power(self.e) * (self.K[i][i] + self.K[j][j] - 2 * self.K[i][j]) + 4 * self.err
-        return c * c * self.problem.l2 >= 2 * bound * square
+        return c * c * self.problem.l2 >= (2 if self.problem.k == 2 else 4) * bound * square
 
 
 def _dot(a, b):
@@ -726,18 +746,31 @@ class Search:
         require(self.held <= MAX_CHANGES, "the tree is too deep")
 
     def floor(self, record):
-        """Raise L_i to c for pairs [i, c], c <= t, two classes: near samples of the same class cannot all be given up.
+        """Raise L_i to c for pairs [i, c], c <= t: near samples of the same class cannot all be given up.
 
         F < bound. Samples with U_j <= t pay their caps. Take the other samples of i's class in any order (i first, then
-        by distance). If those before j pay as well and j does not, all that is left for the penalty is P(w) < left_j =
-        bound - what they pay, and u_j >= t; so if |<w, x_i - x_j>| <= t - c for every such w, u_i >= u_j - (t - c) >=
-        c. This is checked for every j until left_j <= 0, or until one with L_j >= t: some j up to there does not pay.
+        by distance). If those before j pay as well and j does not, all that is left for the penalty is P(W) < left_j =
+        bound - what they pay, and u_j >= t; so if |<w, x_i - x_j>| <= t - c for every such W (and w = w_y - w_r for
+        every rival r), u_i >= u_j - (t - c) >= c. This is checked for every j until left_j <= 0, or until one with L_j
+        >= t: some j up to there does not pay.
+
+        With multipliers (l2 penalty alone, no kernel), P(W) - <V, W> = l2/2 ||W - V/l2||^2 - P*(V), so F - D >= l2/2
+        ||W - V/l2||^2: all W in question lie in a ball, in which <w, x_i - x_j> >= -(t - c) may hold as well.
         """
+        ball = self._ball(record) if "multipliers" in record else None
         for pair in array(record["floor"]):
             i, c = self._inside(*array(pair, 2))
             require(self.t is not None, "a convex loss has no floor")
-            self._neighbours(i, self.t - c * power(self.um), same=True)
+            self._neighbours(i, self.t - c * power(self.um), same=True, ball=ball)
             self._set(i, c, self.high[i])
+
+    def _ball(self, record):
+        """Return (V, bound - D) of the multipliers of a record."""
+        problem = self.problem
+        is_ball = isinstance(problem.space, Linear) and problem.l2 > 0 and not any(map(any, problem.l1))
+        require(is_ball and all(w is not None for row in problem.l1 for w in row), "no ball with this penalty")
+        room = self.bound - self.dual_value({"multipliers": record["multipliers"]})
+        return problem.space.combine(self._read(record["multipliers"])[1]), max(room, 0)
 
     def ceiling(self, record):
         """Lower U_i to c for pairs [i, c], c > -t: as :meth:`floor`, with the samples of the other class.
@@ -753,9 +786,9 @@ class Search:
             self._neighbours(i, gap, same=False)
             self._set(i, self.low[i], c)
 
-    def _neighbours(self, i, gap, same):
+    def _neighbours(self, i, gap, same, ball=None):
         """Reject unless the first sample of i's class (or of the other) that is not given up is within ``gap`` of i."""
-        require(self.problem.k == 2 and gap >= 0 and self.bound > 0, "no such rule here")
+        require((self.problem.k == 2 or same) and gap >= 0 and self.bound > 0, "no such rule here")
         code, space, spent, near = self.problem.code, self.problem.space, 0, []
         for j in range(self.problem.n):
             if self.high[j] is not None and self.high[j] <= self.jump:
@@ -766,7 +799,10 @@ class Search:
             left = self.bound - spent * power(self.e)
             if left <= 0:
                 return
-            require(space.reach(i, j, left, gap), "a margin is not held by its neighbours")
+            is_near = space.reach(i, j, left, gap)
+            if ball is not None and not is_near:
+                is_near = space.reach_in_ball(i, j, ball[0], self.unit, ball[1], gap)
+            require(is_near, "a margin is not held by its neighbours")
             if self.low[j] is not None and self.low[j] >= self.jump:
                 return
             spent += self.caps[j]
@@ -819,6 +855,7 @@ class Records:
 def verify(records, rows, labels, weights):
     """Check all records of a proof; returns (claim, objective, bound) or raises Rejected."""
     claim = records.first
+    require(claim["format"] != "psilearn rules proof", "a proof about rules is for check_rules.py, beside this file")
     require(claim["format"] == "psilearn proof" and claim["version"] == 1, "not a proof file of version 1")
     problem = Problem(claim, rows, labels, weights)
     objective, bound, units = number(claim["objective"]), number(claim["bound"]), claim["units"]
@@ -856,7 +893,7 @@ def describe(claim):
     return " ".join([text, *numbers]).replace("linear kernel", "linear")
 
 
-def verdict(path, load):
+def verdict(path, load, verify=verify, describe=describe):
     """Return (ok, objective, bound, message) of a proof file; ``load(claim)`` returns (rows, labels, weights)."""
     try:
         with gzip.open(path, "rb") as file:
@@ -878,7 +915,7 @@ def check_arrays(path, rows, labels, weights):
     return verdict(path, lambda claim: (rows, labels, weights))
 
 
-def check_file(path, data):
+def check_file(path, data, verify=verify, describe=describe):
     """Check a proof against a CSV file; raises OSError or csv.Error if the data cannot be read."""
 
     def load(claim):
@@ -891,10 +928,10 @@ def check_file(path, data):
 
     with open(path, "rb"), open(data, "rb"):
         pass
-    return verdict(path, load)
+    return verdict(path, load, verify, describe)
 
 
-def main(arguments):
+def main(arguments, check_file=check_file):
     """Run from the command line: exit status 0 if the proof holds, 1 if not, 2 for bad usage."""
     if len(arguments) != 2:
         print("usage: check.py PROOF DATA.csv", file=sys.stderr)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 import sys
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from fractions import Fraction
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -25,6 +27,15 @@ LARGEST_RIDGE = 1e-8
 
 class ProofError(ValueError):
     """No proof of this fit can be written; the text says why."""
+
+
+class Evidence(NamedTuple):
+    """A bound, the units of its multipliers and margins, and the records of its tree."""
+
+    bound: float | Fraction
+    unit: int
+    margin_unit: int
+    records: Iterable[Record]
 
 
 @dataclass

@@ -6,23 +6,21 @@ different problems; every reader can check the file once more. The format is des
 
 from __future__ import annotations
 
-import gzip
-import json
 import math
-import os
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from fractions import Fraction
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 
 from ..core.losses import JUMP_TOLERANCE
+from ..core.problem import Problem
 from ..core.result import Certificate, Result, Status, Verification, go_on_after, relative_gap
 from . import check as checker
 from . import integers
 from .convex import convex_leaf
+from .files import checker_of, rounded_down, rounded_up, write
 from .statement import Array, ProofError, Record, Statement, as_lists, state
 
 #: Seconds for the search that writes a tree if neither the caller nor the estimator has a limit.
@@ -81,8 +79,10 @@ def prove(
     ProofError
         If no proof of this kind of fit can be written.
     """
+    if hasattr(estimator, "_observations") and believed is None:
+        return _prove_rules(estimator, X, y, path, sample_weight, columns)
     if not hasattr(estimator, "_prepare"):
-        raise ProofError(f"prove takes margin classifiers; {type(estimator).__name__} is none.")
+        raise ProofError(f"prove takes margin classifiers, LP-Boost and L0-RBoost, not {type(estimator).__name__}.")
     if getattr(estimator, "restrict", None) is not None:
         raise ProofError("A restricted fit has no global bound; use restrict=None.")
     estimator.fit(X, y, sample_weight)
@@ -97,6 +97,15 @@ def prove(
         records = _price_proof(statement, certificate, gap, seconds, believed)
     write(path, records)
     return estimator
+
+
+def _prove_rules(booster: Any, X: Any, y: Any, path: str | Path, sample_weight: Any, columns: dict | None) -> Any:
+    from .rules import prove_booster
+
+    booster.fit(X, y, sample_weight)
+    go_on_after(booster.status_)
+    prove_booster(booster, X, y, path, sample_weight, columns)
+    return booster
 
 
 def check(path: str | Path, X: Any, y: Any, sample_weight: Any = None) -> Verification:
@@ -115,8 +124,9 @@ def check(path: str | Path, X: Any, y: Any, sample_weight: Any = None) -> Verifi
         ``ok`` is True only if the file proves that the least value of its problem on these data lies between ``bound``
         and ``objective``.
     """
-    ok, objective, bound, message = checker.check_arrays(path, *as_lists(X, y, sample_weight))
-    return Verification(ok, objective, bound, relative_gap(objective, bound) if ok else math.inf, message)
+    ok, objective, bound, message = checker_of(path).check_arrays(path, *as_lists(X, y, sample_weight))
+    gap = relative_gap(objective, bound) if ok else math.inf
+    return Verification(ok, objective, bound, abs(gap) if checker_of(path) is not checker else gap, message)
 
 
 def proof_of(statement: Statement, certificate: Certificate, gap: float, seconds: float) -> Iterable[Record]:
@@ -134,7 +144,7 @@ def proof_of(statement: Statement, certificate: Certificate, gap: float, seconds
         leaf_unit, leaf = convex_leaf(statement, np.asarray(evidence))
         bound = checker.Search(statement.exact, Fraction(0), leaf_unit, 0).dual_value(leaf)
         return _records(statement, value, bound, {"coef": unit, "multiplier": leaf_unit, "margin": 0}, point, [leaf])
-    refuse_tree(statement)
+    refuse_tree(statement.problem)
     hints = tree_hints(statement, certificate.record)
     return _tree_proof(statement, certificate.objective, gap, W, b, seconds, hints)
 
@@ -148,7 +158,7 @@ def _price_proof(
 
     if statement.problem.is_convex:
         raise ProofError("Labels have a price under truncated losses only.")
-    refuse_tree(statement)
+    refuse_tree(statement.problem)
     if not 0 <= row < statement.rows.size or statement.rows[row] < 0:
         raise ProofError(f"Row {row} is no row of X with a positive weight.")
     assert certificate.point is not None
@@ -166,7 +176,7 @@ def tree_hints(statement: Statement, record: Any) -> Any:
     if record is None or statement.problem.n_classes > 2:
         return None
     from ..exact.two_class.reduction import reduce
-    from .node import Hints
+    from .two_class.node import Hints
 
     group, sample = reduce(statement.problem).group, np.zeros(statement.problem.n, np.intp)
     for row, at in zip(statement.rows.tolist(), statement.exact.sample):
@@ -175,11 +185,10 @@ def tree_hints(statement: Statement, record: Any) -> Any:
     return Hints(record, sample)
 
 
-def refuse_tree(statement: Statement) -> None:
+def refuse_tree(problem: Problem) -> None:
     """Raise ProofError unless a tree proves bounds of this problem."""
-    problem = statement.problem
-    if problem.n_classes > 2:
-        raise ProofError("Proofs of truncated losses are written for two classes only.")
+    if problem.n_classes > 2 and (problem.is_kernel or problem.penalty.has_l1):
+        raise ProofError("Proofs of truncated losses with three classes or more take linear functions, penalty l2.")
     if problem.loss.varies_by_class:
         raise ProofError("Proofs of truncated losses are written for one loss for both classes only.")
     if problem.penalty.l2 > 0 and problem.penalty.has_l1:
@@ -190,13 +199,17 @@ def _tree_proof(
     statement: Statement, reported: float, gap: float, W: Array, b: Array, seconds: float, hints: Any = None,
     goal: float | None = None,
 ) -> Iterable[Record]:  # fmt: skip
-    from . import search as tree  # numba
+    from . import k_class  # numba
+    from .two_class import search
 
-    model = tree.make_model(statement)
+    model = search.make_model(statement) if statement.problem.n_classes == 2 else None
     unit, point, value = _settled_point(statement, model, reported, W, b)
     goal = float(value) * (1.0 - max(gap, SMALLEST_GAP)) if goal is None else goal * (1.0 - SMALLEST_GAP)
-    evidence = tree.search(statement, model, goal, hints, seconds)
-    units = {"coef": unit, "multiplier": evidence.unit, "margin": tree.MARGIN_UNIT}
+    if model is None:
+        evidence = k_class.search_k_class(statement, goal, seconds)
+    else:
+        evidence = search.search(statement, model, goal, hints, seconds)
+    units = {"coef": unit, "multiplier": evidence.unit, "margin": evidence.margin_unit}
     return _records(statement, value, Fraction(evidence.bound), units, point, evidence.records)
 
 
@@ -205,15 +218,17 @@ def _settled_point(
 ) -> tuple[int, Record, Fraction]:
     """The point and its exact value; margins that miss a jump by rounding are first moved across it.
 
-    If that is not possible, the claim states the library's tolerance at the jump, for objective and bound alike.
+    If that is not possible (for k classes nobody tries), the claim states the library's tolerance at the jump, for
+    objective and bound alike.
     """
-    for move in (0.0, *MOVES):
+    for move in (0.0, *MOVES) if model is not None else (0.0,):
         unit, point = point_record(*(model.moved_point(W, b, move) if move else (W, b)))
         value = statement.exact.objective(point, unit)
         if value <= Fraction(reported) + Fraction(REPAIR_COST) * abs(Fraction(reported)):
             return unit, point, value
     statement.allow(JUMP_TOLERANCE)
-    model.allow(JUMP_TOLERANCE)
+    if model is not None:
+        model.allow(JUMP_TOLERANCE)
     unit, point = point_record(W, b)
     return unit, point, statement.exact.objective(point, unit)
 
@@ -221,21 +236,13 @@ def _settled_point(
 def _records(
     statement: Statement, value: Fraction, bound: Fraction, units: Record, point: Record, evidence: Iterable[Record]
 ) -> Iterable[Record]:
-    objective = float(value)
-    objective = math.nextafter(objective, math.inf) if Fraction(objective) < value else objective
-    yield {**statement.claim, "units": units, "objective": objective, "bound": rounded_down(bound)}
+    yield {**statement.claim, "units": units, "objective": rounded_up(value), "bound": rounded_down(bound)}
     yield point
     count = 2
     for record in evidence:
         yield record
         count += 1
     yield {"end": count}
-
-
-def rounded_down(value: Fraction) -> float:
-    """Return the largest double that is at most ``value``."""
-    near = float(value)
-    return math.nextafter(near, -math.inf) if Fraction(near) > value else near
 
 
 def point_record(W: Array, b: Array) -> tuple[int, Record]:
@@ -251,26 +258,3 @@ def point_record(W: Array, b: Array) -> tuple[int, Record]:
             largest = max(range(len(whole)), key=lambda j: abs(whole[j][column]))
             whole[largest][column] -= sum(row[column] for row in whole)
     return unit, {"coef": [row[:-1] for row in whole], "intercept": [row[-1] for row in whole]}
-
-
-# -- files -------------------------------------------------------------------------------------------------------------
-
-
-@contextmanager
-def _whole(path: str | Path) -> Iterator[IO[bytes]]:
-    """Open a temporary neighbour of ``path`` and rename it at the end, so that nobody sees half a proof."""
-    path = Path(path)
-    part = path.with_name(f".{path.name[:40]}.{os.getpid()}.part")
-    try:
-        with open(part, "wb") as file:
-            yield file
-        os.replace(part, path)
-    finally:
-        part.unlink(missing_ok=True)
-
-
-def write(path: str | Path, records: Iterable[Record]) -> None:
-    """Write records as JSON lines, gzip."""
-    with _whole(path) as file, gzip.GzipFile("", "wb", fileobj=file, mtime=0) as packed:
-        for record in records:
-            packed.write(json.dumps(record, separators=(",", ":")).encode() + b"\n")

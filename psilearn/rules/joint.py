@@ -27,7 +27,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..engines.highs import HighsSession
-from .lpboost import NOISE, LPBoostResult, answered, generate, price_of_slack, soft_margin, weights_of
+from .lpboost import (
+    NOISE,
+    LPBoostResult,
+    answered,
+    generate,
+    multipliers,
+    price_of_slack,
+    soft_margin,
+    weights_of,
+)  # fmt: skip
 from .observations import Observations
 from .pricing.data import Attributes, Monomial, Pairs
 from .pricing.oracles import Column, Offer
@@ -188,6 +197,14 @@ class JointMaster:
             mine = np.flatnonzero(np.isin(self.who, second))
             rows[np.searchsorted(second, self.who[mine]), self.place[mine]] = 1.0
             self.row_of[second] = self.session.add_rows(rows, -np.inf, weight[second])
+
+    def slack(self, lam: NDArray) -> tuple[NDArray, NDArray]:
+        """See :class:`.lpboost.Master`; the multipliers are those of the worst rivals."""
+        margins = margins_of(scores_of(self.columns, lam, self.k), self.data.y)
+        lowest, worst = margins.min(axis=1), margins.argmin(axis=1)
+        w = np.zeros_like(margins)
+        w[np.arange(worst.size), worst] = multipliers(lowest, self.data.weight, self.D)
+        return lowest, w
 
     def grow(self, lam: NDArray) -> tuple[NDArray, int]:
         """See :class:`.lpboost.Master`: add the worst rival where a margin is smaller than against those present."""

@@ -72,6 +72,17 @@ def soft_margin(margins: NDArray, weight: NDArray, D: float) -> tuple[float, flo
     return rho, rho - D * float(weight @ np.maximum(rho - margins, 0.0))
 
 
+def multipliers(margins: NDArray, weight: NDArray, D: float) -> NDArray[np.float64]:
+    """Return w of sum 1 with 0 <= w <= D m that is as large as possible where margins are small.
+
+    It is optimal in the dual if lambda is in the primal and no margin is equal to rho; else it is a bound all the same.
+    """
+    order = np.argsort(margins, kind="stable")
+    w = np.zeros(margins.size)
+    w[order] = np.diff(np.minimum(np.cumsum(D * weight[order]), 1.0), prepend=0.0)
+    return w
+
+
 class Master(Protocol):
     """The dual program over the classifiers so far, kept warm."""
 
@@ -87,6 +98,9 @@ class Master(Protocol):
 
     def set_price(self, D: float) -> None:
         """Change the largest multiplier of an observation of weight 1."""
+
+    def slack(self, lam: NDArray) -> tuple[NDArray, NDArray]:
+        """Return the smallest margins, and multipliers of sum 1 of those that fall short of the best rho."""
 
     def grow(self, lam: NDArray) -> tuple[NDArray, int]:
         """Return the smallest margin of each observation under lambda, and how many violated margins were added."""
@@ -146,6 +160,11 @@ class DualMaster:
         self.D = D
         self.session.change_column_bounds(np.arange(self.data.y.size), 0.0, D * self.data.weight)
 
+    def slack(self, lam: NDArray) -> tuple[NDArray, NDArray]:
+        """See :class:`Master`."""
+        margins = self.grow(lam)[0]
+        return margins, multipliers(margins, self.data.weight, self.D)
+
     def grow(self, lam: NDArray) -> tuple[NDArray, int]:
         """See :class:`Master`."""
         votes = sum(l * c.h for l, c in zip(lam, self.columns) if l > 0)
@@ -190,6 +209,7 @@ def generate(
     max_iter: int = 10_000,
     time_limit: float = np.inf,
     start: Sequence[Column] = (),
+    start_weights: NDArray | None = None,
     gap: float = 0.0,
     proof: bool = True,
 ) -> LPBoostResult:
@@ -197,13 +217,23 @@ def generate(
 
     The bound is the largest edge over *all* classifiers, as proved by the oracle for the best w met; it is inf with an
     oracle that proves nothing. ``tol`` is absolute, on edges (they lie in [-1, 1]). ``start`` are columns to begin
-    with, those of a similar problem. The solve ends when no classifier has an edge that is larger than those present by
-    more than ``gap`` times the soft margin; without ``proof``, when none is found by quick search.
+    with, those of a similar problem; with ``start_weights`` of sum 1 they are a first model with a bound of its own,
+    for the case that there is not even time for one master. The solve ends when no classifier has an edge that is
+    larger than those present by more than ``gap`` times the soft margin; without ``proof``, when none is found by quick
+    search.
     """
     clock, constants, best = Clock(time_limit), oracle.constants(), Best()
     master.add(constants + [column for column in start if column.key not in {c.key for c in constants}])
     known = {column.key for column in master.columns}
     status, n_iter = Status.ITERATION_LIMIT, 0
+    if start_weights is not None:
+        place = {column.key: k for k, column in enumerate(master.columns)}
+        used = [place[column.key] for column in start]
+        weights = np.bincount(used, start_weights, len(master.columns)).astype(np.float64)
+        margins, w = master.slack(weights)
+        best.take_vote(weights, *soft_margin(margins, master.data.weight, master.D))
+        best.take_offer(oracle.offer(w, None, best.objective, n_columns, max(clock.left, 0.0)), w)
+        clock.note(best.objective, best.upper)
     while n_iter < max_iter:
         n_iter += 1
         w, lam, beta, solved = master.solve(max(clock.left, 0.0))

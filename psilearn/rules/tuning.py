@@ -11,10 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import logsumexp
 from sklearn.model_selection import StratifiedKFold
 
 from ..core.solving import Clock
@@ -41,11 +42,15 @@ class Settings:
     scales : tuple of float
         Factors of the margins (in units of the one asked for) in the logistic loss; the best one counts.
     worse, patience : float, int
-        After so many prices in turn with a loss larger by more than this share, larger ones are given up.
+        After so many prices in turn with a loss larger by more than this share, larger ones are given up. Models of
+        one cut point (no more rules than classes) do not count: their votes are all alike, and their loss is large for
+        that alone.
     chance : float
         A longer order must save so many times the square root of the mistakes of the shorter ones.
     share : float
         Part of the time limit that the search may take.
+    rows : int
+        Of more observations than these, a random part is searched.
     """
 
     strengths: tuple[float, ...] = tuple(2.0 * 1.25**k for k in range(26))
@@ -55,10 +60,11 @@ class Settings:
     gap: float = 0.05
     n_columns: int = 20
     scales: tuple[float, ...] = (0.5, 1.0, 2.0, 4.0)
-    worse: float = 0.05
+    worse: float = 0.1
     patience: int = 3
     chance: float = 0.5
     share: float = 0.7
+    rows: int = 5000
 
 
 @dataclass
@@ -114,12 +120,27 @@ class Program:
         return float(test.weight @ (given != test.y))
 
     def losses(self, step: Step | None, test: Observations, scales: Sequence[float]) -> NDArray[np.float64]:
-        """Logistic loss of the test observations' margins, in units of the margin asked for, times each scale."""
+        """Logistic loss of the test observations, their scores in units of the margin asked for, times each scale."""
         if step is None:
-            return np.full(len(scales), np.log(2.0) * test.total)
-        score = self.scores(step.columns, step.weights, test) / step.margin
-        margins = joint.margins_of(score, test.y).min(axis=1) if self.k > 2 else test.y * score
-        return np.logaddexp(0.0, -np.multiply.outer(np.asarray(scales), margins)) @ test.weight
+            return np.full(len(scales), np.log(self.k) * test.total)
+        score = np.multiply.outer(scales, self.scores(step.columns, step.weights, test) / step.margin)
+        if self.k == 2:
+            return np.logaddexp(0.0, -test.y * score) @ test.weight
+        return (logsumexp(score, axis=2) - score[:, np.arange(test.y.size), test.y]) @ test.weight
+
+    def sample(self, most: int, seed: int) -> Program:
+        """The program of ``most`` observations chosen at random and one of each class; itself if there are no more."""
+        if self.data.y.size <= most:
+            return self
+        chosen = np.random.default_rng(seed).permutation(self.data.y.size)[:most]
+        rows = np.union1d(chosen, np.unique(self.data.y, return_index=True)[1])
+        return Program(self.data.subset(rows), self.oracle_of, self.k)
+
+    def column(self, column: Column) -> Column:
+        """The same classifier with its answers on these observations."""
+        if self.k > 2:
+            return column._replace(h=joint.vote_of(column).covers(self.data.X).astype(np.float64))
+        return column._replace(h=answers(column, self.data.X))
 
     def folds(self, settings: Settings, seed: int) -> Iterator[tuple[Program, Observations]]:
         """Programs over parts of the observations, with what is held out; none if a class is too small for that."""
@@ -168,7 +189,7 @@ def choose(
     """
     settings = settings or Settings()
     clock = Clock(settings.share * time_limit)
-    parts = list(program.folds(settings, seed))
+    parts = list(program.sample(settings.rows, seed).folds(settings, seed))
     tested = sum(test.total for _, test in parts)
     best: Trial | None = None
     for order in orders if parts else ():
@@ -202,6 +223,8 @@ def _prices(parts: Parts, order: int, settings: Settings, clock: Clock) -> Itera
             return
         trial = _trial(parts, steps, order, strength, settings)
         yield trial
+        if np.median([len(step.columns) if step else 0 for step in steps]) <= parts[0][0].k:
+            continue
         least = min(least, trial.loss)
         since = since + 1 if trial.loss > (1.0 + settings.worse) * least else 0
         if since >= settings.patience:
@@ -228,13 +251,44 @@ def _trial(parts: Parts, steps: Sequence[Step | None], order: int, value: float,
     return Trial(float(losses.min()), mistakes, order, value)
 
 
-def model_of(program: Program, choice: Choice, time_limit: float, settings: Settings | None = None) -> Step | None:
-    """The model of a chosen price for all observations: where LP-Boost with its nu begins. None if time is over."""
+def model_of(
+    program: Program, choice: Choice, seed: int, time_limit: float, settings: Settings | None = None
+) -> Step | None:
+    """The model of a chosen price, or of a nu, for all observations, or for a random part of very many.
+
+    None if time is over, or if a given nu can be solved for at once.
+    """
     settings, clock = settings or Settings(), Clock(time_limit)
-    path = program.path(choice.order, 1e-6, settings.n_columns)
-    step = None
-    for strength in settings.strengths if choice.strength is not None else ():
+    part = program.sample(settings.rows, seed)
+    if choice.strength is None:
+        return None if part is program else _of_nu(part, choice, clock, settings)
+    path, step = part.path(choice.order, 1e-6, settings.n_columns), None
+    for strength in settings.strengths:
         step = path.step(strength, max(0.0, clock.left), strength == choice.strength)
         if strength == choice.strength or clock.is_over:
             break
     return None if clock.is_over else step
+
+
+def _of_nu(part: Program, choice: Choice, clock: Clock, settings: Settings) -> Step | None:
+    """The model of a given nu for a part of the observations."""
+    assert choice.nu is not None
+    found = part.solve(
+        choice.order, choice.nu, time_limit=max(0.0, clock.left), gap=settings.gap, n_columns=settings.n_columns,
+        proof=False,
+    )  # fmt: skip
+    used = np.flatnonzero(found.weights > 0)
+    columns = [found.columns[k] for k in used]
+    return Step(columns, found.weights[used], found.margin, choice.nu) if used.size else None
+
+
+def solve(
+    program: Program, choice: Choice, seed: int, time_limit: float, settings: Settings | None = None, **options: Any
+) -> lpboost.LPBoostResult:
+    """Solve LP-Boost for a choice, from the rules of :func:`model_of`; the options are those of the solver."""
+    settings, clock = settings or Settings(), Clock(time_limit)
+    model = model_of(program, choice, seed, settings.share * time_limit, settings)
+    nu = choice.nu or (model.nu if model else 0.5)
+    if model is not None:
+        options |= {"start": [program.column(column) for column in model.columns], "start_weights": model.weights}
+    return program.solve(choice.order, nu, time_limit=max(0.0, clock.left), **options)

@@ -13,7 +13,7 @@ from psilearn.core.problem import Problem
 from psilearn.core.result import Claim, Status
 from psilearn.core.solving import Options
 from psilearn.core.spaces import KernelSpace, LinearSpace
-from psilearn.solve import refusal, solve, solve_convex
+from psilearn.solvers import refusal, solve, solve_convex
 
 from oracles.samples import make_problem, noisy_sample
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from sklearn.metrics.pairwise import polynomial_kernel, rbf_kernel, sigmoid_kernel
 from sklearn.svm import SVC
 
-from psilearn.convex import smo
+from psilearn.convex.smo import solver as smo
 from psilearn.core.losses import ConvexHinges, Hinge, Psi, RejectHinge
 from psilearn.core.penalties import Penalty
 from psilearn.core.problem import Problem
@@ -316,7 +316,7 @@ def test_limits_return_the_incumbent(monkeypatch):
     def interrupted(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(smo._Dual, "round", interrupted)
+    monkeypatch.setattr(smo.Dual, "round", interrupted)
     stopped = smo.solve(problem, TIGHT, few)
     assert stopped.status is Status.INTERRUPTED
     assert few.lower_bound * (1 - 1e-12) <= stopped.lower_bound <= optimum

@@ -11,7 +11,7 @@ from psilearn.core.result import Status
 from psilearn.core.solving import Options
 from psilearn.core.spaces import LinearSpace
 from psilearn.engines.highs import HighsSession, ProgramError
-from psilearn.solve import solve
+from psilearn.solvers import solve
 
 PENALTIES = [Penalty(l2=1.0), Penalty(l1=1.0), Penalty(l2=0.5, l1=0.5)]
 

@@ -15,7 +15,7 @@ from psilearn.core.problem import Problem
 from psilearn.core.result import Status
 from psilearn.core.solving import Options
 from psilearn.core.spaces import LinearSpace
-from psilearn.solve import choose_convex, solve_path
+from psilearn.solvers import choose_convex, solve_path
 
 from oracles.l1_reference import LOSSES, optimum
 

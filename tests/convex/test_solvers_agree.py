@@ -12,7 +12,7 @@ from psilearn.core.problem import Problem
 from psilearn.core.result import Status
 from psilearn.core.solving import Options
 from psilearn.core.spaces import LinearSpace
-from psilearn.solve import solve
+from psilearn.solvers import solve
 
 from oracles.l1_reference import optimum
 from oracles.l1_threshold import l1_threshold

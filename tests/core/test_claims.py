@@ -14,8 +14,8 @@ from psilearn.core.problem import Problem
 from psilearn.core.result import Certificate, Claim, InconsistentBoundError, Result, Status
 from psilearn.core.solving import Options
 from psilearn.core.spaces import KernelSpace
-from psilearn.solve import run, solve, solve_nonconvex
-from psilearn.solve.run import _better, _consistent
+from psilearn.solvers import run, solve, solve_nonconvex
+from psilearn.solvers.run import _better, _consistent
 
 
 def noisy_sample(n, d=5, seed=0, share=0.15):

@@ -1,6 +1,7 @@
 """What is importable from the package itself."""
 
 import importlib
+import inspect
 
 import numpy as np
 import pytest
@@ -29,5 +30,6 @@ def test_a_problem_is_stated_solved_and_verified_by_public_names():
     assert check.gap <= 1e-8
 
 
-def test_the_module_of_solvers_is_still_a_module():
-    assert importlib.import_module("psilearn.solve").solve is psilearn.solve
+def test_solve_is_a_function_and_no_module_has_its_name():
+    assert inspect.isfunction(psilearn.solve)
+    assert importlib.import_module("psilearn.solvers").solve is psilearn.solve

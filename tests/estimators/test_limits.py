@@ -22,7 +22,7 @@ from psilearn import (
 from psilearn.core.result import Status
 from psilearn.core.solving import Clock
 from psilearn.estimators import base, parameters, reject, warmup
-from psilearn.solve import SOLVERS, refusal
+from psilearn.solvers import SOLVERS, refusal
 
 MARGIN = [SVMClassifier, PsiClassifier, TruncatedHingeClassifier, RejectClassifier, MarginClassifier]
 

@@ -14,7 +14,7 @@ from psilearn.core.solving import Options
 from psilearn.core.spaces import KernelSpace, LinearSpace
 from psilearn.exact.two_class import solver as mip
 
-registry = importlib.import_module("psilearn.solve")
+registry = importlib.import_module("psilearn.solvers")
 
 clarabel = pytest.importorskip("clarabel")
 sp = pytest.importorskip("scipy.sparse")

@@ -26,7 +26,7 @@ from psilearn.exact.two_class.tree.search import TreeSearch
 from oracles.one_feature import exact_optimum
 from oracles.samples import two_class_problem
 
-registry = importlib.import_module("psilearn.solve")
+registry = importlib.import_module("psilearn.solvers")
 
 LOSSES = [Psi(2.0), TruncatedHinge(0.0), TruncatedHinge(-0.5), TruncatedReject(0.2, -1.0)]
 GAP = 1e-3
@@ -207,3 +207,17 @@ def nine_points(k, d, loss):
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(9, d)), np.arange(9, dtype=np.intp) % k
     return Problem(LinearSpace(X), y, k, loss, Penalty(l2=1.0), 1.0, np.ones(9))
+
+
+@pytest.mark.parametrize("d", [1, 5])
+def test_elastic_nets_are_searched_where_there_is_time(d):
+    rng = np.random.default_rng(d)
+    X = rng.normal(size=(10, d))
+    y = (X[:, 0] + rng.normal(size=10) > 0).astype(np.intp)
+    problem = Problem(LinearSpace(X), y, 2, TruncatedHinge(0.0), Penalty(l2=0.7, l1=0.3), 1.0, np.ones(10))
+    result = registry.solve(problem, "auto", Options(gap_tol=GAP, time_limit=60.0))
+    assert result.status is Status.OPTIMAL
+    if d == 1:
+        assert Fraction(result.lower_bound) <= exact_optimum(problem) * (1 + Fraction(1, 10**9))
+        assert result.objective <= float(exact_optimum(problem)) * (1.0 + 2 * GAP)
+    assert result.lower_bound <= sampled_minimum(problem, rng)

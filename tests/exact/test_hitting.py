@@ -121,7 +121,8 @@ def test_the_optimum_as_incumbent_is_proved():
         assert search.bound <= truth.value[0]
 
 
-def test_a_failure_of_the_engine_ends_this_search_only(monkeypatch):
+@pytest.mark.parametrize("in_trials", [False, True])
+def test_a_failure_of_the_engine_ends_this_search_only(monkeypatch, in_trials):
     """The bound before it stands, and the portfolio proves the optimum without it."""
     problem = two_class_problem(3, 30, 2, TruncatedHinge(-0.5))
     model = make_model(reduce(problem), problem.loss)
@@ -130,16 +131,17 @@ def test_a_failure_of_the_engine_ends_this_search_only(monkeypatch):
     search.run(Budget(work=3))
     bound, solve, calls = search.bound, Master.solve, []
 
-    def fails(master, fates, seconds):
-        calls.append(1)
-        if len(calls) > 1:
+    def fails(master, fates, seconds, iterations=None):
+        calls.append((iterations is not None) is in_trials)
+        if sum(calls) > 1:
             raise ProgramError("HiGHS stopped with status 'kSolveError'.")
-        return solve(master, fates, seconds)
+        return solve(master, fates, seconds, iterations)
 
     monkeypatch.setattr(Master, "solve", fails)
     search.run(Budget())
     assert search.is_stuck
     assert not search.done
+    assert sum(calls) == 2
     assert bound <= search.bound <= best.value[0]
     portfolio, clock = make_portfolio(model, best, scratch, Options(gap_tol=1e-6)), Clock()
     while not portfolio.run(Budget(clock=clock).for_seconds(0.05)):

@@ -2,6 +2,7 @@
 
 import itertools
 import sys
+from dataclasses import replace
 
 import clarabel
 import numpy as np
@@ -97,62 +98,48 @@ def brute_force(problem):
     return min(best_for_pattern(problem, np.array(z)) for z in patterns)
 
 
+def solved_to_truth(solver, problem, gap, rel, abs_):
+    """Solve, and hold the result against brute force."""
+    truth = brute_force(problem)
+    result = solver.solve(problem, Options(gap_tol=gap))
+    assert result.status is Status.OPTIMAL
+    assert result.certificate.claim is Claim.GLOBAL
+    assert result.lower_bound <= truth + abs_ * max(1.0, truth)
+    assert result.objective == pytest.approx(truth, rel=rel, abs=abs_)
+    assert result.objective == problem.value(result.coef, result.intercept)
+    return result
+
+
 @pytest.mark.parametrize("loss", CONTINUOUS, ids=repr)
 @pytest.mark.parametrize(("k", "d", "n"), [(2, 1, 6), (2, 2, 6), (3, 1, 6), (4, 1, 5)])
 def test_outer_equals_brute_force(k, d, n, loss):
     for seed, C in [(0, 1.0), (1, 10.0)]:
-        problem = tiny(seed, k, d, n, loss, C)
-        truth = brute_force(problem)
-        result = outer.solve(problem, Options(gap_tol=1e-4))
-        assert result.status is Status.OPTIMAL
-        assert result.certificate.claim is Claim.GLOBAL
+        result = solved_to_truth(outer, tiny(seed, k, d, n, loss, C), 1e-4, 2e-4, 1e-7)
         assert result.certificate.rechecked
-        assert result.lower_bound <= truth + 1e-7 * max(1.0, truth)
-        assert result.objective == pytest.approx(truth, rel=2e-4, abs=1e-7)
-        assert result.objective == problem.value(result.coef, result.intercept)
 
 
 @pytest.mark.parametrize("loss", [Psi(2.0), TruncatedHinge(0.0), TruncatedReject(0.2, 0.0)], ids=repr)
 @pytest.mark.parametrize(("k", "d", "n"), [(2, 1, 6), (2, 2, 6), (3, 1, 6), (4, 1, 5)])
 def test_cones_equal_brute_force(k, d, n, loss):
     for seed, C in [(0, 1.0), (1, 10.0)]:
-        problem = tiny(seed, k, d, n, loss, C)
-        truth = brute_force(problem)
-        result = cones.solve(problem, Options(gap_tol=1e-4))
-        assert result.status is Status.OPTIMAL
-        assert result.certificate.claim is Claim.GLOBAL
-        assert result.lower_bound <= truth + 1e-7 * max(1.0, truth)
-        assert result.objective == pytest.approx(truth, rel=2e-4, abs=1e-7)
-        assert result.objective == problem.value(result.coef, result.intercept)
+        solved_to_truth(cones, tiny(seed, k, d, n, loss, C), 1e-4, 2e-4, 1e-7)
 
 
 @pytest.mark.parametrize("loss", [*CONTINUOUS, Psi(1.0), Psi(0.3), HardMargin()], ids=repr)
 @pytest.mark.parametrize(("k", "d", "n"), [(2, 2, 6), (3, 1, 6), (3, 2, 5), (4, 1, 5)])
 def test_patterns_equal_brute_force(k, d, n, loss):
     for seed, C in [(0, 1.0), (1, 10.0), (2, 0.1)]:
-        problem = tiny(seed, k, d, n, loss, C)
-        truth = brute_force(problem)
-        result = patterns.solve(problem, Options(gap_tol=1e-5))
-        assert result.status is Status.OPTIMAL
-        assert result.lower_bound <= truth + 1e-6 * max(1.0, truth)
-        assert result.objective == pytest.approx(truth, rel=3e-5, abs=1e-6)
-        assert result.objective == problem.value(result.coef, result.intercept)
+        solved_to_truth(patterns, tiny(seed, k, d, n, loss, C), 1e-5, 3e-5, 1e-6)
 
 
 @pytest.mark.parametrize("loss", [Psi(2.0), Psi(1.0), HardMargin()], ids=repr)
 @pytest.mark.parametrize("k", [2, 3])
 def test_repeated_and_contradictory_points(k, loss):
     """Points on a coarse grid: the same point twice in one class, and in two classes."""
-    from dataclasses import replace
-
     for seed in range(4):
         problem = tiny(seed, k, 1, 6, loss, C=10.0)
         problem = replace(problem, space=LinearSpace(np.round(problem.space.X)))
-        truth = brute_force(problem)
-        result = patterns.solve(problem, Options(gap_tol=1e-5))
-        assert result.status is Status.OPTIMAL
-        assert result.lower_bound <= truth + 1e-6 * max(1.0, truth)
-        assert result.objective == pytest.approx(truth, rel=3e-5, abs=1e-6)
+        solved_to_truth(patterns, problem, 1e-5, 3e-5, 1e-6)
 
 
 def test_outer_where_the_convex_relaxation_is_already_tight():

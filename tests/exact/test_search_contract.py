@@ -5,13 +5,13 @@ import math
 import numpy as np
 import pytest
 
-from psilearn.core.losses import HardMargin, Psi
+from psilearn.core.losses import HardMargin, Psi, TruncatedHinge
 from psilearn.core.solving import Options
 from psilearn.exact.search import Budget
 from psilearn.exact.two_class.hitting.search import HittingSearch
 from psilearn.exact.two_class.incumbent import given_incumbent
 from psilearn.exact.two_class.model import make_model
-from psilearn.exact.two_class.plane.search import LineSearch
+from psilearn.exact.two_class.plane.search import BoxSearch, LineSearch
 from psilearn.exact.two_class.reduction import reduce
 from psilearn.exact.two_class.settings import Settings
 from psilearn.exact.two_class.tree.search import TreeSearch
@@ -21,8 +21,8 @@ from oracles.samples import two_class_problem
 
 GAP = 1e-7
 #: Units by which a run may exceed its budget: the tree ends its dive of 64 nodes, the trials of the last one (12), and
-#: the tightening of its margins (24, and the node twice more).
-EXCESS = {"tree": 102}
+#: the tightening of its margins (24, and the node twice more). Boxes come in pairs.
+EXCESS = {"tree": 102, "boxes": 1}
 
 
 def exclusive(is_exclusive):
@@ -39,6 +39,7 @@ SEARCHES = {
     "exclusive": (exclusive(True), HardMargin()),
     "proper": (exclusive(False), HardMargin()),
     "lines": (lambda model, best, scratch: LineSearch(model, best, OPTIONS), Psi(0.5)),
+    "boxes": (lambda model, best, scratch: BoxSearch(model, best, OPTIONS), TruncatedHinge(-0.5)),
 }
 
 

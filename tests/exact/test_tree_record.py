@@ -4,9 +4,9 @@ import numpy as np
 
 from psilearn import PsiClassifier
 from psilearn.exact.two_class.tree.record_jit import make_record, note_division, with_room
-from psilearn.proofs.scaled import make_model
 from psilearn.proofs.statement import state
-from psilearn.proofs.tree import Replay
+from psilearn.proofs.two_class.scaled import make_model
+from psilearn.proofs.two_class.tree import Replay
 from psilearn.proofs.write import tree_hints
 
 

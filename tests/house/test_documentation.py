@@ -126,9 +126,24 @@ def test_every_block_says_what_it_is(page):
     """A block without a language, or in one that no test reads, would never run."""
     fences = re.findall(r"^(`{3,}.*|:{3,}.*)$", page.read_text(), re.M)
     assert {fence.split()[0] for fence in fences[::2]} <= {
-        "```python", "```bash", "```text", "```{toctree}", "```{include}", "```{literalinclude}",
+        "```python", "```py", "```bash", "```text", "```{toctree}", "```{include}", "```{literalinclude}",
     }, page  # fmt: skip
     assert set(fences[1::2]) <= {"```"}
+
+
+def test_excerpts_are_lines_of_the_package_in_their_order():
+    """Blocks in "py" are parts of files; what stands between their lines may be left out."""
+    sources = [list(map(str.strip, path.read_text().splitlines())) for path in (ROOT / "psilearn").rglob("*.py")]
+    excerpts = [code for page in PAGES for code in re.findall(r"^ *```py\n(.*?)^ *```", page.read_text(), re.M | re.S)]
+    assert excerpts
+    for code in excerpts:
+        lines = [line.strip() for line in code.splitlines() if line.strip()]
+        assert any(are_in_order(lines, source) for source in sources), code
+
+
+def are_in_order(lines, source):
+    rest = iter(source)
+    return all(line in rest for line in lines)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))

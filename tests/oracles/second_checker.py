@@ -302,8 +302,9 @@ class Checker:
             elif rule == "cuts":
                 self.cut(record)
             else:
+                ball = self.ball(record) if rule == "floor" and "multipliers" in record else None
                 for i, c in record[rule]:
-                    self.hold(i, self.margin(i, c), rule == "floor")
+                    self.hold(i, self.margin(i, c), rule == "floor", ball)
 
     def dual(self, entries, record):
         alpha, R = self.multipliers(entries)
@@ -333,8 +334,28 @@ class Checker:
             need(total >= self.bound)
             self.L[i], self.U[i] = (c, high) if side == "<" else (low, c)
 
-    def hold(self, i, c, is_floor):
-        need(self.k == 2 and not self.convex and self.bound > 0)
+    def ball(self, record):
+        """Centre V / l2 (one row per function) and bound - D, the room."""
+        need(self.K is None and self.l2 > 0 and all(w == 0 for row in self.l1 for w in row))
+        room = self.bound - self.dual(record["multipliers"], {})
+        R = self.multipliers(record["multipliers"])[1]
+        centre = [[sum(r * x[f] for r, x in zip(row, self.x)) / self.l2 for f in range(len(self.x[0]))] for row in R]
+        return centre, max(room, 0)
+
+    def in_ball(self, i, j, gap, ball):
+        centre, room = ball
+        z = [a - b for a, b in zip(self.x[i], self.x[j])]
+        if self.k == 2:
+            rows, factor = [[(2 * self.code[i] - 1) * w for w in centre[0]]], 2
+        else:
+            own = centre[self.code[i]]
+            rows = [[a - b for a, b in zip(own, row)] for r, row in enumerate(centre) if r != self.code[i]]
+            factor = 4
+        sides = [gap + dot(row, z) for row in rows]
+        return all(s >= 0 and s**2 * self.l2 >= factor * room * dot(z, z) for s in sides)
+
+    def hold(self, i, c, is_floor, ball):
+        need((self.k == 2 or is_floor) and not self.convex and self.bound > 0)
         gap = self.t - c if is_floor else c + self.t
         need(gap >= 0 if is_floor else gap > 0)
         paid = [cost * self.cap[code] for cost, code in zip(self.cost, self.code)]
@@ -346,7 +367,7 @@ class Checker:
             is_held = left <= 0
             if is_held:
                 break
-            need(self.within(i, j, left, gap))
+            need(self.within(i, j, left, gap) or (ball is not None and self.in_ball(i, j, gap, ball)))
             is_held = self.L[j] >= self.t
             if is_held:
                 break
@@ -367,9 +388,9 @@ class Checker:
 
     def within(self, i, j, left, gap):
         if self.l2 > 0:
-            return self.l2 * gap**2 >= 2 * left * (self.distance(i, j) + 4 * self.err)
-        pairs = zip(self.x[i], self.x[j], self.l1[0])
-        return all(w is None or w * gap >= left * abs(a - b) for a, b, w in pairs)
+            return self.l2 * gap**2 >= (2 if self.k == 2 else 4) * left * (self.distance(i, j) + 4 * self.err)
+        z = [abs(a - b) for a, b in zip(self.x[i], self.x[j])]
+        return all(w is None or w * gap >= left * a for row in self.l1 for a, w in zip(z, row))
 
 
 def dot(a, b):

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 import psilearn
-from psilearn import HardMargin, MarginClassifier, PsiClassifier, SVMClassifier
+from psilearn import HardMargin, MarginClassifier, PsiClassifier, SVMClassifier, TruncatedHingeClassifier
 from psilearn.proofs import check as checker
 from psilearn.proofs import write
 
@@ -31,6 +31,8 @@ PROOFS = {
     "rbf": (SVMClassifier(kernel="rbf"), 2),
     "psi": (PsiClassifier(solver="mip", C=2.0), 2),
     "psi l1": (PsiClassifier(solver="mip", penalty="l1", C=2.0), 2),
+    "3 classes": (TruncatedHingeClassifier(s=0.0, C=0.5, solver="patterns"), 3),
+    "3 classes psi": (PsiClassifier(C=2.0, solver="patterns"), 3),
     "hard margin": (MarginClassifier(HardMargin(), solver="mip"), 2),
     "hard margin, large C": (MarginClassifier(HardMargin(), C=50.0, solver="mip"), 2),
 }
@@ -254,6 +256,7 @@ def test_the_judge_knows_a_false_claim(folder):
 def test_the_attacked_proofs_hold_these_rules(folder):
     rules = {key for name in PROOFS for record in honest(name, folder)[0] for key in record}
     assert {"leaf", "split", "cuts", "conflict", "weights", "floor"} <= rules
+    assert any({"floor", "multipliers"} <= set(record) for record in honest("3 classes", folder)[0])
 
 
 @pytest.mark.parametrize("name", ["psi", "psi l1", "hard margin", "hard margin, large C"])

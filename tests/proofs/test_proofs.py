@@ -7,24 +7,28 @@ import math
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
 import pytest
 from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
 from sklearn.metrics.pairwise import rbf_kernel
 
 import psilearn
 from psilearn import (
     HardMargin,
-    LPBoostClassifier,
     MarginClassifier,
     Psi,
     PsiClassifier,
     RejectClassifier,
+    SlipperClassifier,
     SVMClassifier,
+    TruncatedHinge,
     TruncatedHingeClassifier,
+    TruncatedReject,
 )
 from psilearn.proofs import check as checker
 from psilearn.proofs import integers, write
@@ -289,11 +293,13 @@ def test_the_checker_imports_the_standard_library_alone():
     ("estimator", "k", "reason"),
     [
         (SVMClassifier(kernel="sigmoid", gamma=0.1, coef0=-2.0), 2, "kernel"),
-        (TruncatedHingeClassifier(solver="dca"), 3, "two classes"),
+        (TruncatedHingeClassifier(solver="dca", kernel="rbf"), 3, "linear functions"),
+        (TruncatedHingeClassifier(solver="dca", penalty="l1"), 3, "penalty l2"),
         (TruncatedHingeClassifier(penalty="scad", solver="dca"), 2, "not convex"),
         (TruncatedHingeClassifier(penalty="elastic-net", solver="dca"), 2, "not both"),
         (SVMClassifier(penalty="adaptive-l1", adaptive_weights=[0.0, 1.0]), 2, "without a penalty"),
-        (LPBoostClassifier(), 2, "margin classifiers"),
+        (SlipperClassifier(folds=0), 2, "no multipliers"),
+        (LogisticRegression(), 2, "margin classifiers"),
     ],
 )
 def test_what_cannot_be_proved_is_refused(estimator, k, reason, tmp_path):
@@ -338,3 +344,57 @@ def test_the_price_of_a_label_is_proved(name, tmp_path):
     assert not psilearn.check(rewrite(tmp_path / "free", records), X, y, weights).ok
     with pytest.raises(ValueError, match="no row of X"):
         psilearn.prove(clone(estimator), X, y, tmp_path / "b", weights, believed=99)
+
+
+@pytest.mark.parametrize("solver", ["patterns", "cones", "outer", "dca"])
+def test_fits_of_three_classes_are_proved_whatever_found_them(solver, tmp_path):
+    """Searches for k classes hand their incumbent to a branch and bound that can write."""
+    X, y, weights = sample(14, 2, seed=2, k=3)
+    estimator = TruncatedHingeClassifier(s=0.0, C=2.0, solver=solver)
+    fitted = psilearn.prove(estimator, X, y, tmp_path / "fit.proof", sample_weight=weights, time_limit=30)
+    found = psilearn.check(tmp_path / "fit.proof", X, y, weights)
+    assert found.ok, found.message
+    best = TruncatedHingeClassifier(s=0.0, C=2.0, solver="patterns").fit(X, y, weights)
+    assert found.bound <= best.objective_ * (1 + 1e-9)
+    assert found.objective == pytest.approx(fitted.objective_, rel=2e-6)
+    if solver != "dca":
+        assert found.gap <= 1.1e-4
+
+
+@pytest.mark.parametrize(
+    "loss", [Psi(1.0), Psi(2.0), TruncatedHinge(-0.5), HardMargin(), TruncatedReject(0.2, -0.5)], ids=repr
+)
+def test_bounds_of_three_classes_are_below_every_point(loss, tmp_path):
+    """Jumps, too; the least value is found by descents from many random starts."""
+    X, y, _ = sample(12, 2, seed=5, k=3)
+    estimator = MarginClassifier(loss, C=1.5, solver="patterns")
+    psilearn.prove(estimator, X, y, tmp_path / "fit.proof", time_limit=30)
+    found = psilearn.check(tmp_path / "fit.proof", X, y)
+    assert found.ok, found.message
+    assert found.gap <= 1.2e-4
+    problem, rng = estimator.problem(X, y), np.random.default_rng(0)
+    assert problem.value(estimator.coef_, estimator.intercept_) >= found.bound
+    for _ in range(400):
+        size = 10.0 ** rng.uniform(-2, 1)
+        W, b = size * rng.standard_normal((3, 2)), size * rng.standard_normal(3)
+        near = estimator.coef_ + 0.1 * (W - W.mean(axis=0)), estimator.intercept_ + 0.1 * (b - b.mean())
+        assert min(problem.value(W - W.mean(axis=0), b - b.mean()), problem.value(*near)) >= found.bound
+
+
+def test_a_search_for_three_classes_without_time_holds_with_a_smaller_bound(tmp_path):
+    X, y, _ = sample(30, 2, seed=1, k=3)
+    estimator = TruncatedHingeClassifier(s=0.0, solver="dca")
+    psilearn.prove(estimator, X, y, tmp_path / "fit.proof", time_limit=1e-3)
+    found = psilearn.check(tmp_path / "fit.proof", X, y)
+    assert found.ok, found.message
+    assert 0 < found.bound < found.objective
+
+
+def test_global_bounds_of_three_classes_are_verified():
+    X, y, _ = sample(14, 2, seed=2, k=3)
+    model = TruncatedHingeClassifier(s=0.0, C=2.0, solver="patterns").fit(X, y)
+    assert model.certificate_.claim == "global bound"
+    answer = model.verify(X, y)
+    assert answer.ok, answer.message
+    model.certificate_ = replace(model.certificate_, bound=model.objective_ * (1 + 1e-4))
+    assert not model.verify(X, y).ok

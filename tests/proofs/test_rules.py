@@ -449,3 +449,55 @@ def test_relief_counts_in_the_limit_from_the_left():
     for multiplier in (-2, -1, 0):
         near_t = one - 3 * one + multiplier * one
         assert search._term(0, multiplier, 3 * one) <= near_t
+
+
+@pytest.mark.parametrize("penalty", ["l2", "l1"])
+def test_neighbours_of_three_classes_hold_a_margin_to_the_last_unit(penalty):
+    """If sample 0 is given up, 1 is left for P: ||w_j - w_r|| < 2 (l1: < 1), and its neighbour is at distance 3."""
+    options = {"l2": {}, "l1": {"l2": 0.0, "l1": 1.0}}[penalty]
+    claim, data = claim_of([[0.0], [3.0], [9.0], [20.0]], [0, 0, 1, 2], hinges=((1.0, 0.5),), t=0.0, cap=1.0, **options)
+    reach = 16 * (6 if penalty == "l2" else 3)
+    search = search_of(claim, data, 2)
+    search.floor({"floor": [[0, -reach]]})
+    assert search.low[0] is not None
+    with pytest.raises(checker.Rejected, match="neighbours"):
+        search_of(claim, data, 2).floor({"floor": [[0, 1 - reach]]})
+    with pytest.raises(checker.Rejected, match="no such rule"):
+        search_of(claim, data, 2).ceiling({"ceiling": [[0, 1600]]})
+
+
+@pytest.mark.parametrize("k", [2, 3])
+@pytest.mark.parametrize("seed", range(5))
+def test_margins_in_a_ball_are_held_to_its_surface(k, seed):
+    """The least <w, z> over the ball l2/2 ||W - V/l2||^2 <= room, W of rows that sum to zero, by its formula."""
+    rng, l2 = np.random.default_rng(seed), 0.5
+    X, y = rng.integers(-8, 9, (6, 2)) / 4.0, [0, 0, 1, 1, k - 1, k - 1]
+    claim, data = claim_of(X, y, hinges=((1.0, 1.0),), t=0.0, cap=1.0, l2=l2)
+    problem = checker.Problem(claim, *data)
+    R = [{i: int(v) for i, v in enumerate(rng.integers(-5, 6, problem.n))} for _ in range(1 if k == 2 else k - 1)]
+    if k > 2:
+        R.append({i: -sum(row[i] for row in R) for i in range(problem.n)})
+    V = problem.space.combine(R)
+    centre = np.array([[float(v) for v in row] for row in V]) * 2.0**problem.space.e / l2
+    z, room = np.array(problem.rows[0]) - np.array(problem.rows[1]), 1.75
+    w = [-centre[0]] if k == 2 else [centre[0] - centre[1], centre[0] - centre[2]]  # codes of samples 0 and 1 are 0
+    far = np.sqrt((1 if k == 2 else 2) * 2.0 * room / l2) * np.linalg.norm(z)
+    least = min(float(v @ z) for v in w) - far
+
+    def holds(c):
+        return problem.space.reach_in_ball(0, 1, V, 0, Fraction(room), Fraction(c))
+
+    assert holds(-least + 1e-9)
+    assert not holds(-least - 1e-9)
+    for _ in range(50):  # points on the surface come near the formula, and none lies below it
+        step = rng.standard_normal((len(V), 2))
+        step -= step.mean(axis=0) if k > 2 else 0.0
+        W = centre + step * np.sqrt(2.0 * room / l2) / np.linalg.norm(step)
+        lowest = min(float(v @ z) for v in ([-W[0]] if k == 2 else [W[0] - W[1], W[0] - W[2]]))
+        assert lowest >= least - 1e-9
+
+
+def test_no_ball_holds_under_an_l1_penalty():
+    claim, data = claim_of([[0.0], [3.0], [9.0]], [0, 0, 1], hinges=((1.0, 0.5),), t=0.0, cap=1.0, l1=0.5)
+    with pytest.raises(checker.Rejected, match="no ball"):
+        search_of(claim, data, 2).floor({"floor": [[0, -160]], "multipliers": []})

@@ -11,10 +11,10 @@ from psilearn import HardMargin, Hinge, MarginClassifier, Psi, RejectHinge, Trun
 from psilearn.proofs import check as checker
 from psilearn.proofs import write
 from psilearn.proofs.convex import convex_leaf
-from psilearn.proofs.scaled import make_model
-from psilearn.proofs.search import by_conflicts
 from psilearn.proofs.statement import state
-from psilearn.proofs.tree import MARGIN_UNIT, Replay
+from psilearn.proofs.two_class.scaled import make_model
+from psilearn.proofs.two_class.search import by_conflicts
+from psilearn.proofs.two_class.tree import MARGIN_UNIT, Replay
 
 LOSSES = [Psi(0.5), Psi(2.0), TruncatedHinge(-0.5), TruncatedReject(0.2, -1.0), HardMargin()]
 

@@ -154,21 +154,26 @@ def find_label_issues(
     quality = None
     if annotators is not None:
         noise, quality = _with_annotators(noise, codes, annotators, classes)
-    table = pd.DataFrame(
-        {
-            "index": np.arange(codes.size),
-            "given": y,
-            "suggested": classes[np.where(settled[0], codes, noise.scores.argmax(axis=1))],
-            "score": noise.wrong,
-            "margin": _margins(noise.scores, codes),
-            "agreement": held.agreement,
-        }
-    )
-    ranked = np.lexsort((table["index"], log_odds(noise.scores, codes), -noise.wrong))
-    table = table.iloc[ranked].reset_index(drop=True)
+    table = _ranked(pd, y, classes, codes, settled[0], noise, held.agreement)
     table.attrs.update(_facts(held, noise, codes, classes, pd, quality))
     progress("done", 1.0)
     return table
+
+
+def _ranked(
+    pd: Any, y: NDArray, classes: NDArray, codes: NDArray, known: NDArray, noise: Noise, agreement: Array
+) -> pd.DataFrame:
+    """Return the table of all rows, most suspicious first."""
+    columns = {
+        "index": np.arange(codes.size),
+        "given": y,
+        "suggested": classes[np.where(known, codes, noise.scores.argmax(axis=1))],
+        "score": noise.wrong,
+        "margin": _margins(noise.scores, codes),
+        "agreement": agreement,
+    }
+    order = np.lexsort((columns["index"], log_odds(noise.scores, codes), -noise.wrong))
+    return pd.DataFrame(columns).iloc[order].reset_index(drop=True)
 
 
 def near_chance(error: float, chance: float, n: int) -> bool:

@@ -1,4 +1,4 @@
-"""``psilearn compare``."""
+"""``psilearn compare``: every method on one table, shown in the terminal and, with --out, as a report."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``psilearn export``."""
+"""``psilearn export``: a saved model as ONNX, SQL or PMML."""
 
 from __future__ import annotations
 

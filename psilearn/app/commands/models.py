@@ -1,4 +1,4 @@
-"""``psilearn fit`` and ``psilearn predict``."""
+"""``psilearn fit`` and ``psilearn predict``: a model for a table, saved in a file, and its answers on other tables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``psilearn explore`` and ``psilearn reproduce``."""
+"""``psilearn explore`` and ``psilearn reproduce``: the interactive page, and the papers' tables and figures."""
 
 from __future__ import annotations
 

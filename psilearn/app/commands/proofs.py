@@ -1,4 +1,4 @@
-"""``psilearn prove`` and ``psilearn check``."""
+"""``psilearn prove`` and ``psilearn check``: proof files, written and checked."""
 
 from __future__ import annotations
 
@@ -50,10 +50,10 @@ def check(
     data: Annotated[Path, typer.Argument(help="The CSV file it is about.")],
 ) -> None:
     """Check a proof in exact arithmetic; exit status 1 if it does not hold."""
-    from ...proofs.check import check_file
+    from ...proofs.files import checker_of
 
     try:
-        ok, objective, bound, message = check_file(proof, data)
+        ok, objective, bound, message = checker_of(proof).check_file(proof, data)
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise TableError(f"Could not read: {error}.") from None
     if not ok:

@@ -336,7 +336,8 @@ def run_method(method: Method, splits: list[Split], settings: Settings, planned:
 def _run_split(method: Method, split: Split, settings: Settings, planned: Plan, left: float) -> Outcome:
     rows, notes = thin(split.y_train, planned.fit_rows, settings.seed)
     X, y = _safe_indexing(split.training(method), rows), split.y_train[rows]
-    context = Context(left, settings.seed, np.unique(y).size, len(rows), split.X_train.shape[1], settings.d)
+    budget = settings.budget / max(1, settings.outer_folds)
+    context = Context(left, settings.seed, np.unique(y).size, len(rows), split.X_train.shape[1], settings.d, budget)
     groups = None if split.groups is None else split.groups[rows]
     model, tuning, more = tuned_fit(method, X, y, groups, context, planned, settings.tuning_folds)
     testing = split.testing(method)

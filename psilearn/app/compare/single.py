@@ -47,7 +47,7 @@ def fit_table(data: Understanding, methods: Sequence[Method], budget: float = 60
             rows, _ = thin(y, planned.fit_rows, seed)
             table = encoder.checked(data.frame.iloc[rows]) if method.on_table else X[rows]
             groups = None if data.groups is None else data.groups[rows]
-            context = Context(budget, seed, classes, len(rows), X.shape[1])
+            context = Context(budget, seed, classes, len(rows), X.shape[1], budget=budget)
             try:
                 classifier, tuning, _ = tuned_fit(method, table, y[rows], groups, context, planned, FOLDS)
             except (ValueError, ProgramError, MemoryError) as error:

@@ -129,24 +129,24 @@ class _ClusterPool:
 
 def _drain(tasks: Iterator[Task], pool: Any, width: int) -> Iterator[Outcome]:
     """Keep ``width`` tasks in flight and yield outcomes as they come; a task is drawn, and so claimed, only then."""
-    flying: dict[Future, Task] = {}
+    running: dict[Future, Task] = {}
     while True:
-        while len(flying) < width and (task := next(tasks, None)) is not None:
-            flying[pool.submit(task)] = task
-        if not flying:
+        while len(running) < width and (task := next(tasks, None)) is not None:
+            running[pool.submit(task)] = task
+        if not running:
             return
-        ended, _ = wait(flying, return_when=FIRST_COMPLETED)
+        ended, _ = wait(running, return_when=FIRST_COMPLETED)
         suspects = []
         for future in ended:
-            task = flying.pop(future)
+            task = running.pop(future)
             if isinstance(future.exception(), BrokenProcessPool):
                 suspects.append(task)
             else:
                 yield _outcome(future, task)
         if suspects:
             # one of those in flight killed its worker: run each alone to learn which
-            suspects += flying.values()
-            flying.clear()
+            suspects += running.values()
+            running.clear()
             for task in suspects:
                 future = pool.submit(task)
                 wait([future])

@@ -32,58 +32,10 @@ from ...core.scaling import Scaling
 from ...core.solving import Clock, Options, Solve, SolverSettings, convex_result
 from ..interior.margins import cut_off
 from ..risk import Evaluation, LocalRisk, Risk, TwoClassRisk, risk_of
+from .constants import CONSTANTS
 from .model import CuttingModel
 
 Array = NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class Constants:
-    """How the level method proceeds, and when it gives way to other solvers.
-
-    Attributes
-    ----------
-    level : float
-        Level between the bounds: 1 stays at the best point, 0 goes to the minimiser of the model.
-    width : float
-        How exactly the level is met, in units of the gap.
-    patience : int
-        Minimisations after which a cut without multiplier is dropped.
-    local_from : int
-        Samples from which the far ones are put on their linear piece.
-    near, too_many : float
-        Least share of the samples that count as near, and the share from which all samples are evaluated instead.
-    sample, samples_per_coefficient, sample_tol : float
-        The first start is solved on one sample in so many, but at least so many per coefficient, to this gap.
-    zeros : tuple of float
-        Sizes, relative to the largest, below which coefficients are tried at zero.
-    evaluations : int
-        Evaluations at most, by default.
-    rounds : int
-        Times the problem is solved again with a smaller tolerance, at most.
-    finest : float
-        Gap, in units of the mean risk, below which the engine's tolerances hide what a cut tells.
-    tight : float
-        Tolerances below this one are left to the finishing solver.
-    """
-
-    level: float = 0.75
-    width: float = 0.1
-    patience: int = 10
-    local_from: int = 20_000
-    near: float = 0.05
-    too_many: float = 0.6
-    sample: int = 16
-    samples_per_coefficient: int = 100
-    sample_tol: float = 3e-3
-    zeros: tuple[float, ...] = (1e-1, 3e-2, 1e-2, 1e-3, 1e-5)
-    evaluations: int = 1000
-    rounds: int = 4
-    finest: float = 1e-9
-    tight: float = 1e-5
-
-
-_C = Constants()
 
 
 TAKES = Takes(
@@ -216,7 +168,7 @@ class Level:
         self.clock.note(upper * self.unit, self.bound * self.unit)
         stay = np.ones(self.shares.size, bool)
         if self.mode == "level":
-            stay = self.model.drop_idle(_C.patience, _C.patience)
+            stay = self.model.drop_idle(CONSTANTS.patience, CONSTANTS.patience)
         if not stay.all():
             self.cuts.keep(stay)
             self.shares = self.shares[stay]
@@ -229,11 +181,11 @@ class Level:
             scale = abs(best.objective)
             place = self.tighten(best.v, scale)
             gap = best.objective - self.bound
-            if gap <= max(tol * scale, _C.finest) or self.clock.is_over:
+            if gap <= max(tol * scale, CONSTANTS.finest) or self.clock.is_over:
                 break
             if self.mode == "level":
-                level = self.bound - self.offset + _C.level * gap
-                place = self.model.level_point(best.v, level, _C.width * gap, scale)
+                level = self.bound - self.offset + CONSTANTS.level * gap
+                place = self.model.level_point(best.v, level, CONSTANTS.width * gap, scale)
             point = self.evaluate(risk, place)
             best = self.search(risk, best, point) if self.mode == "level" else min(best, point, key=_objective)
             if risk is self.cuts.whole:
@@ -265,7 +217,7 @@ class Level:
         penalised = self.model.l1 > 0
         if not penalised.any():
             return best.v
-        for v in (self.constant, *(cut_off(best.v, self.model.m, penalised, level) for level in _C.zeros)):
+        for v in (self.constant, *(cut_off(best.v, self.model.m, penalised, level) for level in CONSTANTS.zeros)):
             if self.objective(v, risk.evaluate(v).value) <= best.objective + allowance:
                 return v
         return best.v
@@ -328,8 +280,9 @@ def solve(problem: Problem, options: Options, start: Result | None = None, finis
     cuts = old if old is not None and old.fits(problem) else Cuts(problem)
     cuts.passes = 0.0
     level = Level(problem, cuts, clock, mode)
-    goal = max(options.tol, _C.tight) if finish is not None else options.tol
-    for _ in range(_C.rounds):  # one is enough unless repairing the multipliers costs more than the gap had to spare
+    goal = max(options.tol, CONSTANTS.tight) if finish is not None else options.tol
+    # one is enough unless repairing the multipliers costs more than the gap had to spare
+    for _ in range(CONSTANTS.rounds):
         status = _drive(problem, level, replace(options, tol=goal), start)
         result = _certified(problem, level, options, status)
         if result.status is not Status.STALLED or finish is not None:
@@ -354,12 +307,12 @@ def _certified(problem: Problem, level: Level, options: Options, status: Status 
 def _drive(problem: Problem, level: Level, options: Options, start: Result | None) -> Status | None:
     """Run the level method on all samples, or on local risks; return why it stopped early, None if it did not."""
     cuts = level.cuts
-    limit = options.max_iter or _C.evaluations
+    limit = options.max_iter or CONSTANTS.evaluations
     try:
         v = np.zeros(cuts.A.shape[1])
         if start is not None:
             v = cuts.whole.scaling.from_coefficients(start.coef, start.intercept).ravel()
-        if level.mode == "level" and isinstance(cuts.whole, TwoClassRisk) and problem.n >= _C.local_from:
+        if level.mode == "level" and isinstance(cuts.whole, TwoClassRisk) and problem.n >= CONSTANTS.local_from:
             v = _run_locally(problem, level, v, options)
         if level.best is None or level.best.objective - level.bound > options.tol * abs(level.best.objective):
             point = level.run(cuts.whole, v, 0.9 * options.tol, limit)
@@ -377,7 +330,7 @@ def _sample_start(problem: Problem, level: Level, v: Array, seed: int) -> tuple[
     """Return a near-optimal point of some of the samples and its objective there; v if they would be too many."""
     cuts = level.cuts
     if cuts.sample is None:
-        size = max(problem.n // _C.sample, _C.samples_per_coefficient * v.size)
+        size = max(problem.n // CONSTANTS.sample, CONSTANTS.samples_per_coefficient * v.size)
         if size > problem.n // 3:
             return v, -np.inf
         rows = np.unique(np.random.default_rng(seed).integers(0, problem.n, size))
@@ -388,7 +341,7 @@ def _sample_start(problem: Problem, level: Level, v: Array, seed: int) -> tuple[
     tilt = None if problem.tilt is None else ratio * problem.tilt[rows]
     part = replace(problem, space=space, y=y, weights=weights, C=ratio * problem.C, tilt=tilt)
     small = Level(part, few, Clock(level.clock.left), "level")
-    point = small.run(few.whole, v, _C.sample_tol, _C.evaluations)
+    point = small.run(few.whole, v, CONSTANTS.sample_tol, CONSTANTS.evaluations)
     small.forget_idle()
     return point.v, point.objective
 
@@ -403,10 +356,10 @@ def _run_locally(problem: Problem, level: Level, v: Array, options: Options) -> 
     v, expected = _sample_start(problem, level, v, options.random_state)
     evaluation = level.evaluate(cuts.whole, v)
     misled = max(evaluation.objective - expected, 0.0) / abs(evaluation.objective)
-    share, gap = max(_C.near, 2.0 * float(np.sqrt(misled))), np.inf
-    while share <= _C.too_many and not level.clock.is_over and level.anchor is not None:
+    share, gap = max(CONSTANTS.near, 2.0 * float(np.sqrt(misled))), np.inf
+    while share <= CONSTANTS.too_many and not level.clock.is_over and level.anchor is not None:
         local = LocalRisk(cuts.whole, problem, *level.anchor, share)
-        inner = level.run(local, level.anchor[0], 0.5 * tol, _C.evaluations)
+        inner = level.run(local, level.anchor[0], 0.5 * tol, CONSTANTS.evaluations)
         v = level.sparse(local, inner, 0.1 * tol * abs(inner.objective))
         local.release()
         point = level.evaluate(cuts.whole, v)

@@ -6,7 +6,7 @@ where the margins z(v) are linear in v. Two-class problems have one margin per s
 class, the master program of a cutting-plane method one "sample" whose margins are the cuts. Absolute values are hinges,
 too: l1 |v| = l1 v + 2 l1 (-v)_+.
 
-Predictor and corrector are those of :mod:`psilearn.core.predictor_corrector`. Eliminating slacks and multipliers leaves
+Predictor and corrector are those of :mod:`.predictor_corrector`. Eliminating slacks and multipliers leaves
 one linear system in v, which the caller solves in the way that suits its margins.
 """
 
@@ -19,7 +19,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.predictor_corrector import StepRules, predictor_corrector
+from .predictor_corrector import StepRules, predictor_corrector
 
 Array = NDArray[np.float64]
 

@@ -200,7 +200,7 @@ class L0BoostClassifier(RuleBooster):
         clock = Clock(tuning.Settings().share * seconds)
         program = tuning.Program(data, lambda part, order: self._oracle(part, lambda _: 0.0, order))
         choice = tuning.choose(program, [self.max_order], None, self.random_state, seconds)
-        model = tuning.model_of(program, choice, max(0.0, clock.left))
+        model = tuning.model_of(program, choice, self.random_state, max(0.0, clock.left))
         return self._margin(data) if model is None else min(1.0, model.margin)
 
     def _checked(self, data: Observations, result: L0BoostResult) -> Verification:

@@ -24,7 +24,7 @@ from sklearn.utils.metaestimators import _safe_split
 from ...core.result import go_on_after
 from ...core.solving import Clock
 from ...core.spaces import KernelSpace
-from ...solve import solve_path
+from ...solvers import solve_path
 from ..base import MarginEstimator
 from ..encode import encode
 from ..warmup import warm_up

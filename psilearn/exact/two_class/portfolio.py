@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +27,7 @@ from .incumbent_jit import Best
 from .local_search import LocalSearch
 from .model import make_model
 from .node.node_jit import Model, NodeWorkspace
-from .plane.search import LineSearch, suits_lines
+from .plane.search import plane_search
 from .reduction import Reduction
 from .settings import Settings
 from .tree.crews import Crew, make_crew
@@ -63,8 +64,13 @@ class PortfolioConstants:
         Part of the best bound that counts as near it.
     least_share : float
         Part of the time that every search gets, however little its record promises.
-    tree_share : float
-        Part of the nodes that the tree gets first where nodes are limited.
+    bound_share : float
+        The same for the groups while they have the best bound: they cannot prove it, but if no search can in time,
+        theirs is the bound that is reported.
+    least_nodes, trial_share, hopeless_nodes, counted_share : float
+        Where nodes are limited: the shortest slice, the part of all nodes after which the tree's record counts, the
+        multiple of those left beyond which it leaves them to the groups, and the part of its nodes that these get
+        anyway. A record of nodes says more than one of time.
     most_steps : int
         Steps of the local search where nodes are limited, at most.
     rounding : float
@@ -84,7 +90,11 @@ class PortfolioConstants:
     hopeless: float = 100.0
     near: float = 0.9
     least_share: float = 0.08
-    tree_share: float = 0.5
+    bound_share: float = 0.25
+    least_nodes: int = 128
+    trial_share: float = 0.25
+    hopeless_nodes: float = 16.0
+    counted_share: float = 0.15
     most_steps: int = 4000
     rounding: float = 1e-7
     restart_seconds: float = 3.0
@@ -187,7 +197,7 @@ class Progress:
         self.bounds.append(bound)
 
     def expected_seconds(self, goal: float) -> float:
-        """Seconds until the bound reaches the goal if it goes on to rise by the logarithm of time.
+        """Seconds (or nodes) until the bound reaches the goal if it goes on to rise by the logarithm of time.
 
         A search without a bound may not have had the time to begin, since kernels compile first: it may go on as long
         again.
@@ -204,10 +214,11 @@ class Progress:
 
 @dataclass(eq=False)
 class Member:
-    """A search of the portfolio, made when its first turn comes, with its record."""
+    """A search of the portfolio, made when its first turn comes, whether it ever ends with a proof, and its record."""
 
     make: Callable[[], Search]
     engine: str = "psilearn"
+    can_prove: bool = True
     progress: Progress = field(default_factory=Progress)
     search: Search | None = None
 
@@ -227,21 +238,23 @@ def make_portfolio(
         tree = Member(lambda: ParallelTree(model, best, scratch, options, crew))
     tree.search = tree.make()
     members = [tree, Member(lambda: HittingSearch(model, best, scratch, options), "psilearn with HiGHS")]
-    groups = Member(lambda: GroupSearch(model, best, scratch, options)) if suits_groups(model) else None
+    groups = None
+    if suits_groups(model):
+        groups = Member(lambda: GroupSearch(model, best, scratch, options), can_prove=False)
     if groups is not None:
         members.insert(1, groups)
     if suits_violations(model):
         members.insert(0, Member(lambda: ViolationSearch(model, best, options)))
-    use_lines = suits_lines(model) and options.max_iter is None
-    lines = Member(lambda: LineSearch(model, best, options)) if use_lines else None
+    enumeration = plane_search(model) if options.max_iter is None else None
+    plane = None if enumeration is None else Member(partial(enumeration, model, best, options))
     local = LocalSearch(model, best, options.random_state)
-    return Portfolio(best, local, members, tree, lines, groups, options.of(Settings))
+    return Portfolio(best, local, members, tree, plane, groups, options.of(Settings))
 
 
 class Portfolio:
     """Whose turn it is, and the best bound of all.
 
-    In the plane all dichotomies are enumerated, where the loss allows that and no three samples on one line matter.
+    In the plane an enumeration goes first, where the loss allows one, until it is done or stuck.
     Otherwise the search over violated sets (where it suits the loss), the tree and the hitting sets each have a turn,
     and from then on the one that is expected to be done first; the others keep a small share of the time. The search
     over violated sets begins anew when a better incumbent is known than at its root, since its bounds are built around
@@ -249,10 +262,10 @@ class Portfolio:
     """
 
     def __init__(
-        self, best: Best, local: LocalSearch, members: list[Member], tree: Member, lines: Member | None = None,
+        self, best: Best, local: LocalSearch, members: list[Member], tree: Member, plane: Member | None = None,
         groups: Member | None = None, settings: Settings | None = None,
     ) -> None:  # fmt: skip
-        self.best, self.local, self.members, self.tree, self.lines = best, local, members, tree, lines
+        self.best, self.local, self.members, self.tree, self.plane = best, local, members, tree, plane
         self.groups = groups
         self.settings = settings or Settings()
         self.bound, self.turn, self.engine = 0.0, 0, "psilearn"
@@ -261,15 +274,15 @@ class Portfolio:
     @property
     def work(self) -> int:
         """Nodes, states and convex problems of all searches."""
-        members = self.members if self.lines is None else [self.lines, *self.members]
+        members = self.members if self.plane is None else [self.plane, *self.members]
         return sum(member.search.work for member in members if member.search is not None)
 
     def run(self, budget: Budget) -> bool:
         """Give the next in turn its slice; whether the incumbent is proved."""
         self.turn += 1
-        if self.lines is not None and self.lines.is_able:
-            is_proved = self._run_alone(self.lines, budget)
-            if self.lines.is_able:
+        if self.plane is not None and self.plane.is_able:
+            is_proved = self._run_alone(self.plane, budget)
+            if self.plane.is_able:
                 return is_proved
         if math.isfinite(budget.work):
             if self.turn == 1:
@@ -282,17 +295,34 @@ class Portfolio:
         return self._run_turn(member, budget)
 
     def _run_counted(self, budget: Budget) -> bool:
-        """Share a number of nodes: first the tree, which proves easy problems, then the groups, whose bounds rise fast.
+        """Share a number of nodes between the tree and the groups. No clock is read, so the outcome can be repeated.
 
-        What the groups leave is the tree's again. No clock is read, so the outcome can be repeated.
+        The tree proves easy problems at once. Then the groups get a share, because their bounds rise fast, and if the
+        tree, after a fair trial, will not be done in anything like the nodes that are left, all of them.
         """
         end = self.work + budget.work
-        for member, share in ((self.tree, CONSTANTS.tree_share), (self.groups, 1.0), (self.tree, 1.0)):
-            if member is not None and member.is_able:
-                nodes = math.ceil(share * (end - self.work))
-                if self._run_alone(member, Budget(nodes, budget.clock, budget.until)):
-                    return True
+        while self.work < end and not budget.is_over:
+            left = end - self.work
+            member, most = self._next_counted(left)
+            nodes = math.ceil(min(max(CONSTANTS.least_nodes, min(CONSTANTS.slice_growth * self.work, most)), left))
+            before = member.search.work if member.search is not None else 0
+            if self._run_alone(member, Budget(nodes, budget.clock, budget.until)):
+                return True
+            assert member.search is not None
+            member.progress.note(float(member.search.work - before), member.search.bound)
         return False
+
+    def _next_counted(self, left: float) -> tuple[Member, float]:
+        """Whose nodes come next, and how many at most."""
+        groups, tree = self.groups, self.tree
+        if groups is None or not groups.is_able or tree.progress.total == 0.0:
+            return tree, left
+        share = CONSTANTS.counted_share * tree.progress.total - groups.progress.total
+        if share >= 0.0:
+            return groups, share
+        is_tried = tree.progress.total >= CONSTANTS.trial_share * (self.work + left)
+        expected = tree.progress.expected_seconds(float(self.best.value[0]))
+        return (groups if is_tried and expected > CONSTANTS.hopeless_nodes * left else tree), left
 
     def _run_alone(self, member: Member, budget: Budget) -> bool:
         """Give a search the whole budget."""
@@ -302,7 +332,10 @@ class Portfolio:
 
     def _is_neglected(self, member: Member) -> bool:
         """Whether a search has had less than its least share of the time."""
-        return member.progress.total <= CONSTANTS.least_share * sum(other.progress.total for other in self.members)
+        best = max(other.progress.bounds[-1] for other in self.members)
+        leads = not member.can_prove and member.progress.bounds[-1] >= best
+        share = CONSTANTS.bound_share if leads else CONSTANTS.least_share
+        return member.progress.total <= share * sum(other.progress.total for other in self.members)
 
     def next(self, left: float = math.inf) -> Member:
         """Return the search that has had no turn or too little time, else the one expected to be done first.
@@ -314,7 +347,7 @@ class Portfolio:
             if self._is_neglected(member):
                 return member
         goal = float(self.best.value[0])
-        expected = [member.progress.expected_seconds(goal) for member in able]
+        expected = [member.progress.expected_seconds(goal) if member.can_prove else math.inf for member in able]
         if min(expected) < CONSTANTS.hopeless * left:
             return able[int(np.argmin(expected))]
         best = max(member.progress.bounds[-1] for member in able)

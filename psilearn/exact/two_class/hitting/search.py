@@ -88,23 +88,28 @@ class HittingSearch:
             self.work += 1
             value, _, fates = heapq.heappop(self.open)
             try:
-                value, z = self._solve(value, fates, clock)
+                self._process(value, fates, clock)
             except ProgramError:  # HiGHS fails: what was proved before stands, and the other searches go on
                 self._put(value, fates)
                 self.is_stuck = True
                 return
-            self._set_goal()
-            if self._in_full(value) < self.goal:
-                if z is None:
-                    self._put(value, fates)
-                elif np.any(fates == FREE):
-                    self._branch(value, fates, z)
-                else:
-                    self.least = min(self.least, self._in_full(value) + self._penalty(fates))
             top = self._in_full(self.open[0][0]) if self.open else math.inf
             self.bound = max(self.bound, min(top, self.least, self.goal))
             if self.best.value[0] < self.bound * (1.0 - 1e-9):
                 raise InconsistentBoundError("an incumbent is below a bound that was proved before")
+
+    def _process(self, value: float, fates: Fates, clock: Clock) -> None:
+        """Bound a node and split it, unless it is closed."""
+        value, z = self._solve(value, fates, clock)
+        self._set_goal()
+        if self._in_full(value) >= self.goal:
+            return
+        if z is None:
+            self._put(value, fates)
+        elif np.any(fates == FREE):
+            self._branch(value, fates, z)
+        else:
+            self.least = min(self.least, self._in_full(value) + self._penalty(fates))
 
     def _in_full(self, value: float) -> float:
         """Bound that a value of the master proves."""
@@ -187,15 +192,14 @@ class HittingSearch:
 
     def _try(self, value: float, fates: Fates, away: dict[SampleState, Array], j: int) -> tuple[float, float]:
         """Bounds of both children for one variable, by a few simplex iterations."""
-        bounds = []
+        bounds, child = [], fates.copy()
         for fate, (gains, counts) in self.history.items():
-            fates[j] = fate
+            child[j] = fate
             bound = math.inf
-            if not self.master.is_impossible(fates):
-                bound = self.master.solve(fates, math.inf, CONSTANTS.trial_iterations)[0]
+            if not self.master.is_impossible(child):
+                bound = self.master.solve(child, math.inf, CONSTANTS.trial_iterations)[0]
             bounds.append(max(bound, value))
             if math.isfinite(bound):
                 gains[j] += (bounds[-1] - value) / max(away[fate][j], CONSTANTS.integral)
                 counts[j] += 1
-        fates[j] = FREE
         return bounds[0], bounds[1]

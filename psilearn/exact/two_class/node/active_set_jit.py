@@ -7,10 +7,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ....core._jit import inner
+from ....core._jit import inner, reordering_inner
 
 #: Part of its squared length by which a row must leave the members' span to be independent of them.
 DEPENDENT = 1e-11
+#: Samples that are checked again before all are, at most.
+LISTED = 32
 
 
 class Terms(NamedTuple):
@@ -25,7 +27,8 @@ class Terms(NamedTuple):
 class Basis(NamedTuple):
     """Members, the piece each holds, the Cholesky factor of their Gram matrix, and scratch vectors.
 
-    ``size`` is the number of members, and 1 if they belong to the multipliers from which the next ascent begins.
+    ``size`` is the number of members, 1 if they belong to the multipliers from which the next ascent begins, and the
+    number of ``listed`` samples: those that violated their condition when all were last checked.
     """
 
     size: NDArray[np.int64]
@@ -35,13 +38,14 @@ class Basis(NamedTuple):
     chol: NDArray[np.float64]
     work: NDArray[np.float64]
     backup: NDArray[np.float64]
+    listed: NDArray[np.int64]
 
 
 def make_basis(n: int, d: int) -> Basis:
     """Allocate an empty basis for n samples in d dimensions."""
     m = d + 3
-    integers = np.zeros(2, np.int64), np.zeros(m, np.int64), np.zeros(m, np.int64), np.full(n, -1, np.int64)
-    return Basis(*integers, np.zeros((m, m)), np.zeros((3, m)), np.zeros(n))
+    integers = np.zeros(3, np.int64), np.zeros(m, np.int64), np.zeros(m, np.int64), np.full(n, -1, np.int64)
+    return Basis(*integers, np.zeros((m, m)), np.zeros((3, m)), np.zeros(n), np.zeros(LISTED, np.int64))
 
 
 def make_terms(n: int, n_hinges: int) -> Terms:
@@ -50,7 +54,7 @@ def make_terms(n: int, n_hinges: int) -> Terms:
     return Terms(np.zeros((n, m)), np.zeros((n, m + 1)), np.zeros(n, np.int64), np.zeros(n))
 
 
-@inner
+@reordering_inner
 def dot(p, q):
     """Inner product of two short vectors."""
     total = 0.0
@@ -83,7 +87,7 @@ def combine(alpha, a, w):
                 w[k] += alpha[i] * a[i, k]
 
 
-@inner
+@reordering_inner
 def solve_chol(chol, m, rhs):
     """Solve chol chol' x = rhs in place."""
     for r in range(m):
@@ -98,7 +102,7 @@ def solve_chol(chol, m, rhs):
             rhs[c] -= chol[r, c] * x
 
 
-@inner
+@reordering_inner
 def append(i, k, a, y, basis):
     """Add sample i with piece k; False if it depends linearly on the members."""
     m = basis.size[0]

@@ -15,6 +15,7 @@ import numpy as np
 from ....core._jit import allocating_inner, inner
 from .active_set_jit import (
     DEPENDENT,
+    LISTED,
     append,
     clear,
     combine,
@@ -289,8 +290,10 @@ def _most_violated(a, y, alpha, w, b, u, terms, basis):
     """Margins of all samples, and (sample, direction, goal, drift, tolerance): which should move next, n if none.
 
     A multiplier outside its range comes first and must reach the goal, the end of the range; else goal is infinite.
+    Samples that should move are listed, for the next pivots.
     """
     n = alpha.size
+    basis.size[2] = 0
     _margins(a, y, w, b, u)
     size = 0.0
     for i in range(n):
@@ -310,13 +313,45 @@ def _most_violated(a, y, alpha, w, b, u, terms, basis):
         if r >= 0:
             drift = max(drift, abs(u[i] - terms.tau[i, basis.piece[r]]))
             continue
-        k = slope_above(i, alpha[i], terms)
-        if k < terms.number[i] and terms.tau[i, k] - u[i] > worst:
-            worst, who, sign = terms.tau[i, k] - u[i], i, 1.0
-        k = slope_below(i, alpha[i], terms)
-        if k >= 0 and u[i] - terms.tau[i, k] > worst:
-            worst, who, sign = u[i] - terms.tau[i, k], i, -1.0
+        violation, direction = _violation(i, u[i], alpha, terms)
+        if violation > tolerance and basis.size[2] < LISTED:
+            basis.listed[basis.size[2]] = i
+            basis.size[2] += 1
+        if violation > worst:
+            worst, who, sign = violation, i, direction
+    if worst == np.inf:
+        basis.size[2] = 0
     return who, sign, goal, drift if drift > max(tolerance, 1e-3 * worst) else 0.0, tolerance
+
+
+@inner
+def _violation(i, u, alpha, terms):
+    """By how much the margin u of a sample that is no member misses its optimality condition, and where to move."""
+    k = slope_above(i, alpha[i], terms)
+    if k < terms.number[i] and terms.tau[i, k] > u:
+        return terms.tau[i, k] - u, 1.0
+    k = slope_below(i, alpha[i], terms)
+    if k >= 0 and u > terms.tau[i, k]:
+        return u - terms.tau[i, k], -1.0
+    return 0.0, 1.0
+
+
+@inner
+def _most_violated_listed(a, y, alpha, w, b, terms, basis, tolerance):
+    """Sample and direction, as :func:`_most_violated`, among the listed ones only; those that need not move leave."""
+    worst, who, sign, kept = tolerance, alpha.size, 1.0, 0
+    for r in range(basis.size[2]):
+        i = basis.listed[r]
+        if basis.place[i] >= 0:
+            continue
+        violation, direction = _violation(i, dot(a[i], w) + y[i] * b[0], alpha, terms)
+        if violation > tolerance:
+            basis.listed[kept] = i
+            kept += 1
+        if violation > worst:
+            worst, who, sign = violation, i, direction
+    basis.size[2] = kept
+    return who, sign
 
 
 @inner
@@ -329,14 +364,18 @@ def ascend(a, y, alpha, w, b, u, terms, basis, cutoff, max_pivots):
     rounding errors forbid that, the ascent starts again from zero.
     """
     n = alpha.size
-    restarts, stalls = 0, 0
+    restarts, stalls, tolerance = 0, 0, MARGIN_TOLERANCE
     value = -np.inf
-    loaded, basis.size[1] = basis.size[1] == 1, 0
+    loaded, basis.size[1], basis.size[2] = basis.size[1] == 1, 0, 0
     for pivot in range(max_pivots):
         if not loaded:
             _load(a, y, alpha, w, b, u, terms, basis, True)
-            loaded = True
-        who, sign, goal, drift, tolerance = _most_violated(a, y, alpha, w, b, u, terms, basis)
+            loaded, basis.size[2] = True, 0
+        who, sign, goal, drift = n, 1.0, np.inf, 0.0
+        if basis.size[2] > 0:
+            who, sign = _most_violated_listed(a, y, alpha, w, b, terms, basis, tolerance)
+        if who == n:
+            who, sign, goal, drift, tolerance = _most_violated(a, y, alpha, w, b, u, terms, basis)
         if drift > 0.0:
             _recentre(a, y, alpha, w, b, terms, basis)
             if drift > 1e-6:
@@ -355,6 +394,7 @@ def ascend(a, y, alpha, w, b, u, terms, basis, cutoff, max_pivots):
         if goal == np.inf and (value == -np.inf or value >= cutoff or pivot % _REFRESH == 0):
             value = dual_value(a, y, alpha, w, terms, basis)
             if value >= cutoff:
+                _margins(a, y, w, b, u)
                 return value, CUT_OFF
         if np.isfinite(goal) and basis.place[who] >= 0:
             remove(basis.place[who], basis)
@@ -365,6 +405,7 @@ def ascend(a, y, alpha, w, b, u, terms, basis, cutoff, max_pivots):
         if flag == CUT_OFF:
             value = dual_value(a, y, alpha, w, terms, basis)
             if value >= cutoff:
+                _margins(a, y, w, b, u)
                 return value, CUT_OFF
             copy(basis.backup, alpha)
             loaded, value = False, -np.inf
@@ -376,6 +417,7 @@ def ascend(a, y, alpha, w, b, u, terms, basis, cutoff, max_pivots):
             loaded = False
         else:
             stalls += 1
+            basis.size[2] = 0
         if stalls > 1 or restarts > 1:
             break
     _load(a, y, alpha, w, b, u, terms, basis, False)

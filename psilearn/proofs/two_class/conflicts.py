@@ -22,10 +22,10 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from ..exact.sample_state_jit import GONE, IN, OUT
-from ..exact.two_class.model import make_workspace, solve_fixed
+from ...exact.sample_state_jit import GONE, IN, OUT
+from ...exact.two_class.model import make_workspace, solve_fixed
+from ..statement import Record
 from .node import Sparse, entries, sparse
-from .statement import Record
 from .tree import Replay
 
 Array = NDArray[np.float64]

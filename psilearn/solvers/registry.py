@@ -66,7 +66,7 @@ SOLVERS: dict[str, Solver] = {
         "feature column generation around the other solvers; l1 penalties on many features",
         ("inner",),
     ),
-    "smo": Solver("convex.smo", "decomposition along cycles of the class graph; kernels"),
+    "smo": Solver("convex.smo.solver", "decomposition along cycles of the class graph; kernels"),
     "passes": Solver("convex.passes.solver", "proximal points in a few passes; data in blocks (dask, memory-mapped)"),
     "dca": Solver("convex.dca", "d.c. algorithm; a critical point of any continuous loss", ("inner",)),
     "mip": Solver(

@@ -3,30 +3,21 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
+from ..statement import Evidence, Statement
 from .conflicts import ConflictSearch
 from .node import Hints
 from .scaled import Scaled, make_model
-from .statement import Record, Statement
 from .tree import MARGIN_UNIT, Replay
 
 __all__ = ["MARGIN_UNIT", "Evidence", "Hints", "Scaled", "make_model", "search"]
 
 #: Part of the time for the search by conflicts, where nothing is paid from t on.
 CONFLICT_SHARE = 0.5
-
-
-class Evidence(NamedTuple):
-    """A bound, the unit of its multipliers, and the records of its tree."""
-
-    bound: float
-    unit: int
-    records: Iterable[Record]
 
 
 def search(statement: Statement, scaled: Scaled, goal: float, hints: Any, seconds: float) -> Evidence:
@@ -41,7 +32,7 @@ def search(statement: Statement, scaled: Scaled, goal: float, hints: Any, second
         if evidence is not None:
             return evidence
     bound = replay.run(seconds - (time.monotonic() - began))
-    return Evidence(bound, replay.unit, replay.records())
+    return Evidence(bound, replay.unit, MARGIN_UNIT, replay.records())
 
 
 def by_conflicts(statement: Statement, replay: Replay, seconds: float) -> Evidence | None:
@@ -49,7 +40,7 @@ def by_conflicts(statement: Statement, replay: Replay, seconds: float) -> Eviden
     conflicts = ConflictSearch(replay, _prices(statement, replay.unit), sorted(statement.exact.believed))
     if not conflicts.run(seconds):
         return None
-    return Evidence(replay.goal * replay.value, replay.unit, conflicts.records())
+    return Evidence(replay.goal * replay.value, replay.unit, MARGIN_UNIT, conflicts.records())
 
 
 def _prices(statement: Statement, unit: int) -> list[int]:

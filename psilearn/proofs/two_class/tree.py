@@ -23,16 +23,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..exact.sample_state_jit import FREE, IN, OUT, TILTED
-from ..exact.two_class.model import make_workspace, margin_bounds
-from ..exact.two_class.node.active_set_jit import Basis
-from ..exact.two_class.node.node_jit import solve_node
-from ..exact.two_class.node.simplex_jit import Tableau
-from . import cuts_jit, integers
+from ...exact.sample_state_jit import FREE, IN, OUT, TILTED
+from ...exact.two_class.model import make_workspace, margin_bounds
+from ...exact.two_class.node.active_set_jit import Basis
+from ...exact.two_class.node.node_jit import solve_node
+from ...exact.two_class.node.simplex_jit import Tableau
+from .. import integers
+from ..statement import Record
+from . import cuts_jit
 from .node import Hints, Node, sparse
 from .records import records
 from .scaled import Array, Scaled
-from .statement import Record
 
 #: Ends of intervals are multiples of 2^MARGIN_UNIT, but for t itself.
 MARGIN_UNIT = -30

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..exact.two_class.tree.record_jit import TreeRecord
-from .statement import Record
+from ...exact.two_class.tree.record_jit import TreeRecord
+from ..statement import Record
 
 Array = NDArray[np.float64]
 

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..exact.sample_state_jit import FREE, GONE, IN
-from ..exact.two_class.model import make_workspace, model_of, solve_fixed
-from ..exact.two_class.node.node_jit import Model
-from ..exact.two_class.reduction import kernel_coordinates, scale_samples
+from ...exact.sample_state_jit import FREE, GONE, IN
+from ...exact.two_class.model import make_workspace, model_of, solve_fixed
+from ...exact.two_class.node.node_jit import Model
+from ...exact.two_class.reduction import kernel_coordinates, scale_samples
 
 Array = NDArray[np.float64]
 

@@ -47,9 +47,10 @@ def choose_exact(problem: Problem) -> str:
     """Return the name of the exact solver for a truncated problem: by measurement the fastest to a proof.
 
     Up to their limit cones are the safe choice: patterns are faster only where few samples are worth disbelieving.
-    Vertices beat patterns in the fewest dimensions only (docs/outer.md has the figures).
+    Vertices beat patterns in the fewest dimensions only (docs/outer.md has the figures). The search for two classes
+    does not take elastic nets; the others do.
     """
-    if problem.n_classes == 2:
+    if problem.n_classes == 2 and ("elastic net" not in problem.penalty.parts or problem.is_kernel):
         return "mip"
     dimension = (problem.n_classes - 1) * (problem.space.dim + 1)
     for name, most in (("cones", CONES_DIMENSION), ("outer", VERTICES_DIMENSION)):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..core._jit import inner, kernel
+from ...core._jit import inner, kernel
 
 
 @inner

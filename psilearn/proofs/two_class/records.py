@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from ..statement import Record
 from .node import Node, Sparse, entries, sparse
-from .statement import Record
 
 #: Cuts per record, which keeps lines short.
 _CUTS = 64

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from psilearn.core.predictor_corrector import StepRules, longest, predictor_corrector
+from psilearn.convex.interior.predictor_corrector import StepRules, longest, predictor_corrector
 
 
 def test_the_longest_step_stops_short_of_the_boundary():

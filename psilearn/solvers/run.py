@@ -17,6 +17,7 @@ from ..core.losses import JUMP_TOLERANCE
 from ..core.problem import Problem
 from ..core.result import ROUNDING, Certificate, Claim, Result, Status, agreed_bound, go_on_after
 from ..core.solving import Clock, Options, reporting_as
+from .bounded import bounded
 from .choice import choose_convex, choose_exact, interior_work
 from .registry import SOLVERS, Solver, load, refusal, surrogate
 
@@ -66,7 +67,14 @@ def solve(
     """
     options = options or Options()
     if solver == "auto":
-        return (solve_convex if problem.is_convex else solve_nonconvex)(problem, options, start)
+        result = (solve_convex if problem.is_convex else solve_nonconvex)(problem, options, start)
+    else:
+        result = _solve_by(problem, solver, options, start)
+    return _consistent(problem, bounded(problem, result))
+
+
+def _solve_by(problem: Problem, solver: str, options: Options, start: Result | None) -> Result:
+    """Solve with the named solver; no bound is added."""
     with reporting_as(solver):
         return _consistent(problem, _solve(problem, solver, options, start))
 
@@ -238,7 +246,7 @@ def solve_convex(problem: Problem, options: Options, start: Result | None = None
 def descend(problem: Problem, options: Options, start: Result | None = None) -> Result:
     """Return the d.c. algorithm's end point; for a loss that jumps, that of its continuous surrogate, re-evaluated."""
     nearby = surrogate(problem)
-    result = solve(nearby, "dca", options, start)
+    result = _solve_by(nearby, "dca", options, start)
     if nearby.loss is problem.loss:
         return result
     objective = problem.value(result.coef, result.intercept)
@@ -282,7 +290,7 @@ def solve_nonconvex(problem: Problem, options: Options, start: Result | None = N
     nodes = options.max_iter
     if is_unlimited and nodes is None:
         nodes = max(10, int(EXACT_WORK / _node_work(problem)))
-    exact = solve(problem, exact_solver, replace(options, time_limit=clock.left, max_iter=nodes), found)
+    exact = _solve_by(problem, exact_solver, replace(options, time_limit=clock.left, max_iter=nodes), found)
     if exact.status is Status.OPTIMAL or not problem.loss.is_continuous:
         return exact
     if exact.objective < found.objective:  # an unproved improvement is brought to a critical point, too

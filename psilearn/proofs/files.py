@@ -1,0 +1,62 @@
+"""Proof files on disk: written whole or not at all, bounds rounded to the safe side, and who checks which file."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import math
+import os
+import zlib
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from fractions import Fraction
+from pathlib import Path
+from typing import IO, Any
+
+from . import check as checker
+from .statement import Record
+
+
+def rounded_up(value: Fraction) -> float:
+    """Return the least double that is not below ``value``."""
+    return -rounded_down(-value)
+
+
+def rounded_down(value: Fraction) -> float:
+    """Return the largest double that is at most ``value``."""
+    near = float(value)
+    return math.nextafter(near, -math.inf) if Fraction(near) > value else near
+
+
+def checker_of(path: str | Path) -> Any:
+    """Return the module that checks a file: about rules if it says so, else about margin classifiers."""
+    try:
+        with gzip.open(path, "rb") as file:
+            is_about_rules = b'"psilearn rules proof"' in file.readline(1 << 12)
+    except (OSError, EOFError, zlib.error):
+        is_about_rules = False
+    if not is_about_rules:
+        return checker
+    from . import check_rules
+
+    return check_rules
+
+
+@contextmanager
+def _whole(path: str | Path) -> Iterator[IO[bytes]]:
+    """Open a temporary neighbour of ``path`` and rename it at the end, so that nobody sees half a proof."""
+    path = Path(path)
+    part = path.with_name(f".{path.name[:40]}.{os.getpid()}.part")
+    try:
+        with open(part, "wb") as file:
+            yield file
+        os.replace(part, path)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def write(path: str | Path, records: Iterable[Record]) -> None:
+    """Write records as JSON lines, gzip."""
+    with _whole(path) as file, gzip.GzipFile("", "wb", fileobj=file, mtime=0) as packed:
+        for record in records:
+            packed.write(json.dumps(record, separators=(",", ":")).encode() + b"\n")
