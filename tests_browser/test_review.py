@@ -94,6 +94,17 @@ def test_deciding_by_mouse(visit, review):
     assert page.locator(".card tbody tr").count() == 20
 
 
+def test_when_all_is_decided_the_page_asks_for_the_export(visit, review):
+    page = visit(review)
+    for _ in range(11):
+        page.keyboard.press("k")
+    assert "export" not in page.locator(".counts").inner_text()
+    page.keyboard.press("k")
+    assert "Now export them" in page.locator(".counts").inner_text()
+    assert len(exported(page)) == 12
+    assert "export" not in page.locator(".counts").inner_text()
+
+
 def test_decisions_outlive_the_page(visit, review):
     page = visit(review)
     page.keyboard.press("k")

@@ -51,7 +51,7 @@ class NoiseSettings:
     shares: Array
     powers: tuple[float, ...] = (0.5, 0.7, 1.0, 1.4)
     rows: int = 4000
-    temper: float = 0.75
+    temper: float = 0.6
     level: float = 0.9
     pseudo: float = 30.0
 
