@@ -31,7 +31,8 @@ extensions = [
     "sphinx_gallery.gen_gallery",
 ]
 source_suffix = {".rst": "restructuredtext", ".md": "markdown"}
-exclude_patterns = ["_build", "templates", "gallery/**/*.ipynb", "gallery/**/*.py", "**/sg_execution_times.rst"]
+exclude_patterns = ["_build", "templates", "gallery/**/*.ipynb", "gallery/**/*.py"]
+exclude_patterns += ["sg_execution_times.rst", "**/sg_execution_times.rst"]
 templates_path = ["templates"]
 html_theme = "pydata_sphinx_theme"
 html_title = f"psilearn {version}"

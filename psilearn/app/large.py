@@ -92,12 +92,16 @@ def _fewest(kept: list[pd.DataFrame], keys: list[Any], most: int) -> tuple[list[
 
 @dataclass(frozen=True)
 class LargeFit:
-    """A model of all rows, how the table was understood, rows of the table, and rows without a known label."""
+    """A model of all rows, how the table was understood, rows of the table, and rows without a known label.
+
+    ``spelled`` tells which class a label stands for, however it is written.
+    """
 
     model: TableModel
     understood: Understanding
     rows: int
     left_out: int
+    spelled: dict[str, str]
 
 
 def fit_large(
@@ -148,16 +152,38 @@ def fit_large(
             classifier.fit(X, y)
         classifier.classes_ = names[classifier.classes_]
     about = {**model.about, "rows": used}
-    return LargeFit(replace(model, classifier=classifier, about=about), understood, rows, rows - used)
+    spelled = dict(zip(_given(frame, understood), understood.labels))
+    return LargeFit(replace(model, classifier=classifier, about=about), understood, rows, rows - used, spelled)
+
+
+def suspects_of(path: Path, found: LargeFit, most: int = MOST) -> pd.DataFrame:
+    """Return the rows whose label the model of all rows contradicts, the clearest first.
+
+    ``row`` counts from 1, ``margin`` is how far the suggested class is ahead of the next one.
+    """
+    first, worst = 1, pd.DataFrame(columns=["row", "given", "suggested", "margin"])
+    for part in _named(read_chunks(path, CHUNK)):
+        answer = found.model.predict(part, first)
+        given = part[found.understood.target].map(_text).map(found.spelled)
+        doubted = (given.notna() & (given.to_numpy() != answer["prediction"].to_numpy())).to_numpy()
+        fresh = pd.DataFrame(
+            {
+                "row": answer["row"][doubted], "given": given[doubted],
+                "suggested": answer["prediction"][doubted], "margin": answer["margin"][doubted],
+            }
+        )  # fmt: skip
+        worst = fresh if worst.empty else pd.concat([worst, fresh])
+        worst = worst.sort_values(["margin", "row"], ascending=[False, True]).head(most)
+        first += len(part)
+    return worst.reset_index(drop=True)
 
 
 def _written(
     path: Path, understood: Understanding, frame: pd.DataFrame, encoder: TableEncoder, folder: Path
 ) -> tuple[int, int]:
     """Write all rows with a known label as numbers; returns how many those are, and all rows."""
-    given = frame[understood.target].iloc[understood.rows - 1].map(_text)
     code = {name: at for at, name in enumerate(sorted(understood.class_counts))}
-    known = dict(zip(given, understood.labels.map(code)))
+    known = dict(zip(_given(frame, understood), understood.labels.map(code)))
     used = rows = 0
     with Path(folder, "X").open("wb") as xs, Path(folder, "y").open("wb") as ys:
         for part in _named(read_chunks(path, CHUNK)):
@@ -169,6 +195,11 @@ def _written(
                 xs.write(encoder.transform(part[mine]).astype(np.float32).tobytes())
                 ys.write(labels[mine].to_numpy().astype(np.intp).tobytes())
     return used, rows
+
+
+def _given(frame: pd.DataFrame, understood: Understanding) -> pd.Series:
+    """Return the labels of the part as they are written."""
+    return frame[understood.target].iloc[understood.rows - 1].map(_text)
 
 
 def _named(parts: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:

@@ -12,6 +12,7 @@ import importlib
 import io
 import json
 import math
+import os
 import zipfile
 from dataclasses import fields, is_dataclass
 from pathlib import Path
@@ -152,6 +153,8 @@ class _Packer:
             return value
         if isinstance(value, enum.Enum):
             return {"$enum": [self._known(value, where), value.name]}
+        if isinstance(value, os.PathLike):
+            return os.fspath(value)
         if isinstance(value, float):
             return value if math.isfinite(value) else {"$float": repr(value)}
         if isinstance(value, np.ndarray):

@@ -39,10 +39,15 @@ SHARP = 1e-10
 
 
 class Proof(NamedTuple):
-    """A lower bound on a convex optimum and the feasible multipliers R (n, m) that prove it, rounded to float64."""
+    """A lower bound on a convex optimum and the feasible multipliers R (n, m) that prove it, rounded to float64.
+
+    ``evidence`` are multipliers from which the same bound follows again. They are R before it was made smaller for the
+    penalty, because R is rounded afterwards, which a penalty that is tiny beside the multipliers would notice.
+    """
 
     bound: float
     multipliers: NDArray[np.float64]
+    evidence: NDArray[np.float64] | None = None
 
 
 class Dual:
@@ -282,7 +287,8 @@ class Dual:
         terms = np.abs(R[own]) + np.abs(D[own]) + (0.0 if near is None else np.abs(near[own]))
         error += self._steepest_gain * (8.0 * UNIT * float(np.sum(terms)) + 2.0 * moved)
         parts = math.fsum([gain, -error, -conjugate, self.offset])
-        return Proof(math.nextafter(parts, -math.inf), R)
+        evidence = D if near is None and self.tilt is None else R
+        return Proof(math.nextafter(parts, -math.inf), R, evidence)
 
     @property
     def _steepest_gain(self) -> float:

@@ -212,14 +212,14 @@ def convex_results(problems: Sequence[Problem], answers: Sequence[Answer], optio
 
 def _result(problem: Problem, answer: Answer, objective: float, proof: Proof | None, options: Options) -> Result:
     W, b, _, clock, n_iter, status, extra = answer
-    bound, R = (-math.inf, None) if proof is None else proof
+    bound, R, evidence = (-math.inf, None, None) if proof is None else proof
     if bound > objective:  # the bound is proved, so the objective has been rounded down
         error = problem.value_error(W, b)
         # A Gram matrix that is not quite positive semidefinite proves nothing; elsewhere it is an error of ours.
         is_void = problem.is_kernel and bound - objective > error
         bound = -math.inf if is_void else agreed_bound(objective, bound, error)
     clock.note(objective, bound)
-    certificate = Certificate(Claim.CONVEX, objective, bound, rechecked=True, evidence=R)
+    certificate = Certificate(Claim.CONVEX, objective, bound, rechecked=True, evidence=evidence)
     done = certificate.gap <= options.tol
     final = Status.OPTIMAL if done else (status or Status.STALLED)
     return Result(W, b, final, certificate, n_iter, tuple(clock.history), R, dict(extra))

@@ -162,12 +162,15 @@ class RejectClassifier(MarginEstimator):
             self.threshold_ = self._threshold_by_cost(X, y, sample_weight, clock)
         else:
             self.threshold_ = float(self.threshold)
-        self._learn_from(X)
+        self._fix_candidates(self.decision_function(X))
         return self
 
     def _learn_from(self, rows: Any) -> None:
+        self._fix_candidates(self._scores(rows))
+
+    def _fix_candidates(self, decisions: NDArray[np.float64]) -> None:
         """Fix, by training scores, the thresholds a guarantee may choose from: before it sees a calibration sample."""
-        scores = confidence_of(self.decision_function(rows))
+        scores = confidence_of(decisions)
         self.candidate_thresholds_ = np.unique(np.r_[0.0, np.quantile(scores, np.linspace(0.0, 0.99, 100))])
 
     @property

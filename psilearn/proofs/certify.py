@@ -51,7 +51,6 @@ class TreeProof:
             return -math.inf  # nothing to prove, or nothing that can be proved
         try:
             statement = state_problem(problem)
-            refuse_tree(statement)
             if not problem.loss.is_continuous:
                 statement.allow(JUMP_TOLERANCE)
             evidence = self._evidence(statement, goal)
@@ -74,6 +73,10 @@ class TreeProof:
         return search(statement, model, goal, tree_hints(statement, self.certificate.record), self.seconds)
 
 
-def tree_proof(certificate: Certificate, problem: Problem) -> TreeProof:
-    """Return the proof of a certificate's global bound on a problem that is not convex."""
+def tree_proof(certificate: Certificate, problem: Problem) -> TreeProof | None:
+    """Return the proof of a certificate's global bound on a problem that is not convex; None if there can be none."""
+    try:
+        refuse_tree(problem)
+    except ProofError:
+        return None
     return TreeProof(certificate, SHORTFALL if problem.loss.is_continuous else SHORTFALL_AT_JUMPS)

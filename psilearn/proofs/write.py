@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..core.losses import JUMP_TOLERANCE
+from ..core.problem import Problem
 from ..core.result import Certificate, Result, Status, Verification, go_on_after, relative_gap
 from . import check as checker
 from . import integers
@@ -143,7 +144,7 @@ def proof_of(statement: Statement, certificate: Certificate, gap: float, seconds
         leaf_unit, leaf = convex_leaf(statement, np.asarray(evidence))
         bound = checker.Search(statement.exact, Fraction(0), leaf_unit, 0).dual_value(leaf)
         return _records(statement, value, bound, {"coef": unit, "multiplier": leaf_unit, "margin": 0}, point, [leaf])
-    refuse_tree(statement)
+    refuse_tree(statement.problem)
     hints = tree_hints(statement, certificate.record)
     return _tree_proof(statement, certificate.objective, gap, W, b, seconds, hints)
 
@@ -157,7 +158,7 @@ def _price_proof(
 
     if statement.problem.is_convex:
         raise ProofError("Labels have a price under truncated losses only.")
-    refuse_tree(statement)
+    refuse_tree(statement.problem)
     if not 0 <= row < statement.rows.size or statement.rows[row] < 0:
         raise ProofError(f"Row {row} is no row of X with a positive weight.")
     assert certificate.point is not None
@@ -184,9 +185,8 @@ def tree_hints(statement: Statement, record: Any) -> Any:
     return Hints(record, sample)
 
 
-def refuse_tree(statement: Statement) -> None:
+def refuse_tree(problem: Problem) -> None:
     """Raise ProofError unless a tree proves bounds of this problem."""
-    problem = statement.problem
     if problem.n_classes > 2 and (problem.is_kernel or problem.penalty.has_l1):
         raise ProofError("Proofs of truncated losses with three classes or more take linear functions, penalty l2.")
     if problem.loss.varies_by_class:

@@ -10,6 +10,7 @@ from psilearn import load
 from psilearn.app.cli import main
 from psilearn.app.large import bytes_of, is_large, part_of
 from psilearn.app.tables import TableError, read_chunks, read_table
+from psilearn.core.chunks import opening
 
 
 def table(n=3000, seed=0):
@@ -20,6 +21,12 @@ def table(n=3000, seed=0):
     frame["target"] = np.where(score > 0, "ill", "well")
     frame.loc[rng.random(n) < 0.05, "c"] = np.nan
     return frame
+
+
+@pytest.fixture(autouse=True)
+def no_memmap_is_small(monkeypatch):
+    """Files as small as those of these tests are read as a whole otherwise."""
+    monkeypatch.setattr(opening, "SMALL_MEMMAP", 0)
 
 
 @pytest.fixture
@@ -81,8 +88,8 @@ def test_a_fit_in_blocks_is_that_of_all_rows(path, run, tmp_path):
 
 
 def test_the_part_is_drawn_from_everywhere_and_can_be_repeated(path):
-    one, rows = part_of(path, "500kB", seed=1)
-    two, _ = part_of(path, "500kB", seed=1)
+    one, rows = part_of(path, "100kB", seed=1)
+    two, _ = part_of(path, "100kB", seed=1)
     pd.testing.assert_frame_equal(one, two)
     assert rows == 3000
     assert len(one) == 1000
@@ -103,6 +110,22 @@ def test_a_comparison_uses_a_part(path, run):
     code, shown = run("compare", path, "--memory", "100kB", "--method", "svm-l2", "--budget", "5")
     assert code == 0, shown.err
     assert "1000 of 3000 rows" in shown.out
+
+
+def test_an_audit_names_flipped_labels(run, tmp_path):
+    frame = table()
+    flipped = np.random.default_rng(1).permutation(len(frame))[:150]
+    frame.loc[flipped, "target"] = np.where(frame.loc[flipped, "target"] == "ill", "well", "ill")
+    frame.to_parquet(tmp_path / "t.parquet")
+    code, shown = run("audit", tmp_path / "t.parquet", "--memory", "100kB", "--out", tmp_path / "s.csv")
+    assert code == 0, shown.err
+    suspects = pd.read_csv(tmp_path / "s.csv")
+    assert np.all(suspects["given"] == frame["target"].to_numpy()[suspects["row"] - 1])
+    assert np.all(np.diff(suspects["margin"]) <= 0)
+    assert np.isin(suspects["row"][:60] - 1, flipped).mean() > 0.7, "the clearest suspects were flipped"
+    code, shown = run("audit", tmp_path / "t.parquet", "--memory", "100kB", "--review", tmp_path / "r.html")
+    assert code == 1
+    assert "whole table" in shown.err
 
 
 @pytest.mark.parametrize(("text", "size"), [("2GB", 2e9), ("500 MB", 5e8), ("1.5g", 1.5e9), ("800", 800.0)])

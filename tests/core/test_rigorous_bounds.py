@@ -13,7 +13,6 @@ from psilearn.convex import newton
 from psilearn.core.bounds.correction import approximate_inverse, proved_sizes
 from psilearn.core.bounds.duality import balanced_k_class, balanced_two_class
 from psilearn.core.bounds.rounding import difference_below, integer_sum, product_below, total_of
-from psilearn.core.dual import Proof
 from psilearn.core.losses import ConvexHinges, Hinge, RejectHinge, TruncatedHinge
 from psilearn.core.penalties import Penalty
 from psilearn.core.problem import Problem
@@ -404,7 +403,7 @@ def test_a_false_bound_is_an_error(monkeypatch):
 
     def lying(self, R, *sharp):
         proof = honest(self, R)
-        return Proof(proof.bound * (1 + 1e-6), proof.multipliers)
+        return proof._replace(bound=proof.bound * (1 + 1e-6))
 
     monkeypatch.setattr(Problem, "proof", lying)
     with pytest.raises(InconsistentBoundError):
@@ -440,3 +439,15 @@ def test_rounded_kernel_functions_do_not_claim_too_much():
             warnings.simplefilter("ignore")
             found = SVMClassifier(kernel="poly", coef0=1.0, time_limit=5.0).fit(X + shift, y)
         assert found.status_.value != "optimal"
+
+
+@pytest.mark.parametrize("solver", ["bundle", "l1", "smoothed", "columns", "program"])
+@pytest.mark.parametrize("C", [1e6, 1e8])
+def test_a_tiny_penalty_is_verified(solver, C):
+    """Multipliers of size C, whose sums are as small as the penalty: rounding them would be seen there."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 3))
+    y = (X[:, 0] + rng.normal(size=40) > 0).astype(int)
+    model = SVMClassifier(solver=solver, penalty="l1", C=C).fit(X, y)
+    check = model.verify(X, y)
+    assert check.ok, check.message

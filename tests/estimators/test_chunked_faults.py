@@ -11,7 +11,7 @@ import pytest
 from numpy.testing import assert_array_equal
 from sklearn.base import clone
 
-from psilearn import PsiClassifier, SVMClassifier
+from psilearn import PsiClassifier, SVMClassifier, load, save
 from psilearn.core.chunks.blocks import RowBlocks
 
 distributed = pytest.importorskip("distributed")
@@ -132,13 +132,13 @@ def in_dask(X, y, seconds=True):
 
 def test_a_worker_that_is_killed_changes_nothing():
     X, y = sample()
-    expected = SVMClassifier(tol=1e-6).fit(*in_dask(X, y, False))
+    expected = SVMClassifier().fit(*in_dask(X, y, False))
     with cluster(2) as workers, distributed.Client(workers):
         pid = next(iter(workers.workers.values())).pid
         rows, labels = in_dask(X, y)
         killer = threading.Timer(0.6, lambda: os.kill(pid, signal.SIGKILL))
         killer.start()
-        fit = SVMClassifier(tol=1e-6).fit(rows, labels)
+        fit = SVMClassifier().fit(rows, labels)
         killer.join()
         assert pid not in {w.pid for w in workers.workers.values()}, "the worker was killed while the fit ran"
     assert_array_equal(fit.coef_, expected.coef_)
@@ -191,3 +191,26 @@ def test_an_interrupt_leaves_nothing_running_on_the_cluster():
         time.sleep(0.5)
         left = client.run_on_scheduler(lambda dask_scheduler: [str(key) for key in dask_scheduler.tasks])
         assert not [key for key in left if "psilearn" in key]
+
+
+def test_a_grid_search_runs_on_a_cluster():
+    """joblib's backend of dask: fits of the grid are tasks of the cluster, and the answer is that of one process."""
+    import joblib
+    from sklearn.model_selection import GridSearchCV
+
+    X, y = sample()
+    grid = GridSearchCV(SVMClassifier(), {"C": [0.01, 1.0]}, cv=2)
+    expected = clone(grid).fit(X, y).cv_results_["mean_test_score"]
+    with distributed.Client(processes=False, n_workers=1, threads_per_worker=1, dashboard_address=None):
+        with joblib.parallel_backend("dask"):
+            found = clone(grid).fit(X, y)
+        assert_array_equal(found.cv_results_["mean_test_score"], expected)
+
+
+def test_a_model_with_a_checkpoint_is_saved(tmp_path):
+    X, y = sample()
+    model = SVMClassifier(checkpoint=tmp_path / "fit.passes").fit(RowBlocks.split(X, 3), y)
+    save(model, tmp_path / "model.psi")
+    again = load(tmp_path / "model.psi")
+    assert again.checkpoint == str(tmp_path / "fit.passes")
+    assert_array_equal(again.coef_, model.coef_)

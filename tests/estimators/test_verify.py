@@ -95,7 +95,7 @@ def test_a_global_bound_is_proved_again(model, k):
 
 def test_a_global_bound_without_a_proof_is_named():
     X, y = sample(3)
-    fit = fitted(TruncatedHingeClassifier(s=0.0, solver="patterns"), 3)
+    fit = fitted(TruncatedHingeClassifier(s=0.0, penalty="l1", solver="patterns"), 3)
     check = fit.verify(X, y)
     assert not check.ok
     assert "not recomputed" in check.message
@@ -125,7 +125,7 @@ def test_a_proof_is_replayed():
 
 def test_a_stored_proof_is_not_believed():
     X, y = sample(3)
-    fit = fitted(TruncatedHingeClassifier(s=0.0, solver="patterns"), 3)
+    fit = fitted(TruncatedHingeClassifier(s=0.0, penalty="l1", solver="patterns"), 3)
     fit.certificate_ = replace(fit.certificate_, proof=Replay(fit.lower_bound_))
     assert not fit.verify(X, y).ok
 

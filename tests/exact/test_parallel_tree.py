@@ -162,8 +162,9 @@ def test_workers_of_a_cluster_search_and_may_die():
     assert two.lower_bound <= one.objective
 
 
-def test_a_cluster_that_is_not_there_gets_a_sentence():
+def test_a_cluster_that_is_not_there_gets_a_sentence(monkeypatch):
     pytest.importorskip("distributed")
+    monkeypatch.setattr("psilearn.exact.two_class.tree.crews.PATIENCE", 1)
     X, y = flipped(30, 1)
     with pytest.raises(ConnectionError, match="no dask scheduler"):
         PsiClassifier(solver="mip", cluster="tcp://127.0.0.1:9").fit(X, y)
@@ -186,3 +187,22 @@ def test_a_cluster_that_goes_away_gets_a_sentence():
         options = Options(gap_tol=1e-9, time_limit=60, cluster=cluster.scheduler_address, settings=(quick,))
         with pytest.raises(ConnectionError, match="stopped answering"):
             mip.solve(problem, options)
+
+
+class Silent(OneByOne):
+    """A crew that never answers."""
+
+    def finished(self, futures, seconds):
+        return []
+
+
+def test_a_crew_that_never_answers_does_not_hold_the_search(monkeypatch):
+    monkeypatch.setattr("psilearn.exact.two_class.tree.parallel.GRACE", 0.2)
+    monkeypatch.setattr("psilearn.exact.two_class.tree.parallel.LEAST_SHARED", 10**9)
+    crew = Silent(2)
+    truth, search = searches(Psi(2.0), 1, 60, crew)
+    clock = Clock()
+    search.run(Budget(clock=clock, until=0.5))
+    crew.close()
+    assert not search.away
+    assert search.bound <= truth * (1 + 1e-9)

@@ -15,6 +15,7 @@ from .common import (
     Drop,
     Group,
     Identifier,
+    Memory,
     Seed,
     Target,
     check_folder,
@@ -56,13 +57,21 @@ def audit(
         float, typer.Option(min=0, help="Seconds for proving what it costs to believe a suspect, two classes only.")
     ] = 5.0,
     seed: Seed = 0,
+    memory: Memory = None,
 ) -> None:
     """Say how many labels are wrong and which, write a page to review them, and apply what was decided."""
+    from ..large import is_large
     from ..terminal import console, progress_bar, show_audit, show_understanding
 
     check_folder(out)
     check_folder(review)
     annotators = annotator or []
+    if data is not None and is_large(data, memory):
+        if annotators or review or apply:
+            raise TableError("--annotator, --review and --apply need the whole table in memory; leave out --memory.")
+        columns = {"target": target, "drop": drop or [], "group": group, "identifier": identifier}
+        _audit_large(data, columns, memory or "", out, top, seed)
+        return
     understood = understood_table(data, target, [*(drop or []), *annotators], group, identifier)
     screen = console()
     options = ["--target", understood.target, *(["--id", identifier] if identifier else [])]
@@ -93,6 +102,29 @@ def audit(
         write_whole(review, review_page(found, source_name(data), _applying(Path(table.name), options)))
         screen.print(f"Review page: {shown(review, 200)}. Open it in a browser, decide, export decisions.csv, then:")
         screen.print(f"  {shown(_applying(table, options), 300)}", soft_wrap=True)
+
+
+def _audit_large(data: Path, columns: dict[str, Any], memory: str, out: Path | None, top: int, seed: int) -> None:
+    """Name the rows whose labels a robust fit of all rows contradicts."""
+    from ..compare import METHODS
+    from ..large import fit_large, suspects_of
+    from ..terminal import console, progress_bar, show_understanding
+
+    robust = [method for method in METHODS if method.key == "truncated"]
+    with progress_bar() as progress:
+        found = fit_large(data, columns, robust, memory, 60.0, seed, heed(progress))
+        progress("asking about every row", 0.8)
+        suspects = suspects_of(data, found)
+    screen = console()
+    show_understanding(screen, found.understood)
+    screen.print(
+        f"{len(suspects)} of {found.rows - found.left_out} labels are contradicted by a fit that need not believe them"
+        f" ({robust[0].label}); the clearest:"
+    )
+    screen.print(suspects.head(top).to_string(index=False), markup=False, highlight=False)
+    if out is not None:
+        write_whole(out, suspects.to_csv(index=False))
+        screen.print(f"Suspects: {shown(out, 200)}")
 
 
 def _applying(table: Path, options: list[str]) -> str:

@@ -170,6 +170,8 @@ class _Search:
         V[~np.isfinite(self.l1)] = 0.0
         self.start = Smoothing(V, width)
         self.proved: tuple[float, Implied, float, Array] | None = None
+        self.least_gap = np.inf  # and the multipliers that it is of
+        self.evidence: Implied | None = None
 
     def ask(self, points: list[Smoothing]) -> list[_Here]:
         """Evaluate points around the present centre, in one pass."""
@@ -188,6 +190,8 @@ class _Search:
         try:
             while self.passes < (options.max_iter or NUMBERS.passes):
                 gap = self.here.objective - self.dual()
+                if gap < self.least_gap:
+                    self.least_gap, self.evidence = gap, self.implied()
                 clock.note(self.here.objective + offset, -np.inf)
                 size = abs(self.here.objective + offset)
                 LOGGER.info(
@@ -195,7 +199,7 @@ class _Search:
                     self.passes, self.here.objective + offset, gap / max(size, np.finfo(float).tiny),
                 )  # fmt: skip
                 allowed = options.tol * size
-                if gap <= NUMBERS.share * allowed and (not options.certify or self.certify(options)):
+                if gap <= NUMBERS.share * allowed and (not options.certify or self.certify(options, self.implied())):
                     return None
                 if clock.is_over:
                     return Status.TIME_LIMIT
@@ -295,11 +299,14 @@ class _Search:
         minimise_pairs(H, l1, V.shape[0], x, r, tol, 2000)
         return x.reshape(V.shape)
 
-    def certify(self, options: Options) -> bool:
-        """Make the bound at the present point rigorous, in two passes; return whether it is within the tolerance."""
+    def implied(self) -> Implied:
+        """Return the multipliers at the present point."""
+        return Implied(self.here.at, self.centres, self.here.sums.peak)
+
+    def certify(self, options: Options, R: Implied) -> bool:
+        """Prove rigorously what multipliers say of the present point, in two passes; is it within the tolerance?"""
         p, V = self.problem, self.here.at.V
         W, b = p.scaling.coefficients(V)
-        R = Implied(self.here.at, self.centres, self.here.sums.peak)
         self.passes += 2
         found = p.bound(R, W, b)
         if found is None:
@@ -318,12 +325,12 @@ class _Search:
         """Certify what there is and hand it back."""
         p, V = self.problem, self.here.at.V
         if not options.certify:
-            R = Implied(self.here.at, self.centres, self.here.sums.peak)
-            found = Answer(*p.scaling.coefficients(V), R, clock, self.passes, status, {"passes": self.passes})  # type: ignore[arg-type]
-            return uncertified(found)
+            W, b = p.scaling.coefficients(V)
+            extra = {"passes": self.passes}
+            return uncertified(Answer(W, b, self.implied(), clock, self.passes, status, extra))  # type: ignore[arg-type]
         bound, evidence, objective = -np.inf, None, np.nan
         if self.proved is None and status is not Status.INTERRUPTED:
-            self.certify(options)
+            self.certify(options, self.evidence or self.implied())
         if self.proved is not None:
             bound, evidence, objective, V = self.proved
         W, b = p.scaling.coefficients(V)

@@ -10,7 +10,7 @@ errors. Two classes are treated as k = 2 here: R_i,other = -R_i,own.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -103,13 +103,12 @@ class _Grid:
     feasible: bool = field(default=True)
 
     @classmethod
-    def at(cls, problem: Problem, query: Query, scores: Scores, exponent: int) -> _Grid:
+    def at(cls, problem: Problem, R: Array, tilt: Array | None, exponent: int) -> _Grid:
         k, y = problem.n_classes, problem.y
         own = y[:, None] == np.arange(k)
-        A = np.where(own, 0.0, np.maximum(-_both_columns(respond(problem, query, scores).R, k), 0.0))
+        A = np.where(own, 0.0, np.maximum(-_both_columns(R, k), 0.0))
         total, upper = A.sum(axis=1), problem.limit_floors
         A *= np.where(total > upper, upper / np.where(total > 0, total, 1.0), 1.0)[:, None]
-        tilt = tilt_of(problem, query, scores)
         shift = np.zeros_like(A) if tilt is None else np.where(own, 0.0, _both_columns(tilt, k))
         top = upper if tilt is None else difference_below(upper, own_entries(problem, tilt))
         low, cap = ceiling_on(shift, exponent), floor_on(top, exponent)
@@ -163,12 +162,32 @@ def _both_columns(R: Array, k: int) -> Array:
     return np.hstack([-R, R]) if k == 2 else R
 
 
+def _carrying(problem: Problem, form: Form, query: Query) -> tuple[Problem, Array, Array | None]:
+    """Return the samples with multipliers that are not zero, these, and their tilt; with a tilt, all samples.
+
+    The others could only have their multipliers raised; nothing is lost by not doing so, and there are many of them.
+    Both passes make this very product of matrices: another one, with more columns, might round otherwise.
+    """
+    scores = Scores.of(problem, form, [query])
+    R, tilt = respond(problem, query, scores).R, tilt_of(problem, query, scores)
+    if tilt is not None:
+        return problem, R, tilt
+    used = np.flatnonzero(R.any(axis=1))
+    if used.size == 0:
+        used = np.zeros(1, dtype=np.intp)  # so that nothing has the size zero
+    assert isinstance(problem.space, LinearSpace)
+    part = replace(
+        problem, space=LinearSpace(problem.space.X[used]), y=problem.y[used], weights=problem.weights[used]
+    )  # fmt: skip
+    return part, R[used], None
+
+
 def count_totals(index: int, block: Block, form: Form, query: Query, exponent: int) -> Totals:
     """Return a block's totals: the first pass."""
     k = form.classes.size
     out = zero_totals(k)
     for rows in form.samples(block, query.loss, query.C):
-        out = out.plus(_Grid.at(rows, query, Scores.of(rows, form, [query]), exponent).totals(k))
+        out = out.plus(_Grid.at(*_carrying(rows, form, query), exponent).totals(k))
     return out
 
 
@@ -267,18 +286,16 @@ def collect(index: int, block: Block, form: Form, query: Query, value: Query, ch
 
 def _evidence(problem: Problem, form: Form, query: Query, value: Query, change: Change) -> Evidence:
     k, exponent = problem.n_classes, change.exponent
-    # The very product of the first pass: another one, with more columns, might round otherwise.
-    scores = Scores.of(problem, form, [query])
-    grid = _Grid.at(problem, query, scores, exponent)
+    risk, score_error = _objective(problem, form, value, Scores.of(problem, form, [value]))
+    problem, wish, tilt = _carrying(problem, form, query)
+    grid = _Grid.at(problem, wish, tilt, exponent)
     grid.apply(change, k)
     D = grid.steps(exponent)
     balance = [integer_sum(np.ldexp(D[:, j], -exponent)) for j in range(k)]
     step = D[:, 1:] if k == 2 else D
-    tilt = tilt_of(problem, query, scores)
     R = step if tilt is None else tilt + step
     gain, error = gain_of(problem, R, step)
     tilt_gain, tilt_error = (0.0, 0.0) if tilt is None else gain_of(problem, tilt, tilt)
-    risk, score_error = _objective(problem, form, value, Scores.of(problem, form, [value]))
     assert isinstance(problem.space, LinearSpace)
     X = problem.space.X
     sums = Compensated.of(step.T @ X, (np.abs(step).T @ np.abs(X)) * (1.0 + gamma(problem.n + 8)))

@@ -275,7 +275,7 @@ def _smoothed(problem: Problem, form: Form, query: Query, scores: Scores, place:
         risk, smooth, net = risk + linear, smooth + linear, found.R - tilt
         tilt_gain = float(np.sum(problem.loss.dual_gain(own_entries(problem, tilt), problem.costs, problem.y)))
     assert isinstance(problem.space, LinearSpace)
-    moving = np.flatnonzero(found.free.any(axis=1))
+    moving = np.flatnonzero(found.free[:, 0] if scores.m == 1 else found.free.any(axis=1))
     hessian = _hessian(problem.space.X[moving] / form.scale, found.free[moving], found.delta[moving])
     peak = float(np.abs(own_entries(problem, found.R)).max(initial=0.0))
     return Sums(risk, smooth, found.gain, tilt_gain, net, hessian, moving.size, peak=peak)

@@ -10,6 +10,8 @@ from typing import Any, Protocol
 
 from ....core.solving import Options
 
+#: Seconds that a scheduler has to answer.
+PATIENCE = 10
 #: Sentence for a cluster that is gone.
 GONE = (
     "The dask cluster stopped answering during the exact search. Start it again and fit again, or leave out "
@@ -77,7 +79,7 @@ class ClusterCrew:
         import distributed
 
         try:
-            self.client = distributed.Client(address, timeout=10, set_as_default=False)
+            self.client = distributed.Client(address, timeout=PATIENCE, set_as_default=False)
         except (OSError, TimeoutError) as error:
             raise ConnectionError(f"cluster={address!r}: no dask scheduler answers there.") from error
         self.client.wait_for_workers(1)

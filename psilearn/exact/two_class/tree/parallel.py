@@ -11,19 +11,23 @@ the search is the serial one.
 
 from __future__ import annotations
 
+import itertools
 import math
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import numpy as np
+
 from ....core.solving import Options
 from ...search import Budget
 from ..incumbent_jit import Best
 from ..node.node_jit import Model, NodeWorkspace
 from ..slots_jit import grown
+from .branching_jit import REACH
 from .crews import Crew
-from .parcels import Explored, Parcel, copy_of, exchange, explore, join_record, learn, pack
+from .parcels import Explored, Parcel, copy_of, exchange, explore, join_record, learn, pack, tighten_part
 from .parcels_jit import move_nodes
 from .search import TreeSearch
 
@@ -31,6 +35,10 @@ from .search import TreeSearch
 LARGEST, LEAST_SHARE = 64, 0.25
 #: Seconds between two looks at the clock while all hands are busy.
 PATIENCE = 1.0
+#: Seconds by which a parcel may be late; then its nodes are opened again here. Workers may all be gone.
+GRACE = 2.0
+#: Samples from which the tightening of the root is shared.
+LEAST_SHARED = 100
 
 
 class ParallelTree(TreeSearch):
@@ -94,10 +102,32 @@ class ParallelTree(TreeSearch):
             raise errors[0]
         exchange(self.best, self.shared)
 
-    def _share_out(self, budget: Budget, width: int, stop: threading.Event) -> None:
-        """Hand out parcels until done, stopped, or over time; in the end all nodes are here again."""
+    def _tighten_all(self, upper: float, bound: float) -> None:
+        """Tighten every free sample of the node at hand once, each hand some of them."""
+        n, node, reach = self.model.y.size, self.node, self.history[REACH]
+        if n < LEAST_SHARED or self.away:  # all hands are busy
+            super()._tighten_all(upper, bound)
+            return
+        ends = np.linspace(0, n, self.crew.width + 1).astype(int).tolist()
+        parts = [
+            (self.crew.submit(tighten_part, self._shared_model(), node, reach, upper, bound, a, b), slice(a, b))
+            for a, b in itertools.pairwise(ends)
+        ]
+        left = [future for future, _ in parts]
+        while left:
+            done = self.crew.finished(left, PATIENCE)
+            left = [future for future in left if future not in done]
+        for future, rows in parts:
+            node.low[rows], node.state[rows], reach[rows] = self.crew.result(future)
+
+    def _shared_model(self) -> Any:
+        """Return the model, or what stands for it where the crew works."""
         if self._model is None:
             self._model = self.crew.share(self.model)
+        return self._model
+
+    def _share_out(self, budget: Budget, width: int, stop: threading.Event) -> None:
+        """Hand out parcels until done, stopped, or over time; in the end all nodes are here again."""
         try:
             while not self.done and not budget.is_over and not stop.is_set():
                 if self.may_tighten:
@@ -106,12 +136,12 @@ class ParallelTree(TreeSearch):
                     self._hand_out(width, budget)
                 for future in self.crew.finished(self.away, PATIENCE):
                     self._take_back(future)
-            while self.away:
+            late = budget.clock.seconds + self.crew.seconds + GRACE
+            while self.away and budget.clock.seconds < late:
                 for future in self.crew.finished(self.away, PATIENCE):
                     self._take_back(future)
-        except BaseException:
+        finally:
             self._recall()
-            raise
 
     def _hand_out(self, width: int, budget: Budget) -> None:
         open_nodes = int(self.pool.sizes[0])
@@ -121,7 +151,7 @@ class ParallelTree(TreeSearch):
         parcel = pack(self.pool, most, self.best, self.history, is_full)
         seconds = self.crew.seconds * (1.0 if open_nodes > LARGEST else LEAST_SHARE)
         seconds = min(seconds, max(budget.until - budget.clock.seconds, 0.01))
-        future = self.crew.submit(explore, self._model, parcel, self.options.gap_tol, seconds, not is_full)
+        future = self.crew.submit(explore, self._shared_model(), parcel, self.options.gap_tol, seconds, not is_full)
         self.away[future] = bound, parcel
 
     def _take_back(self, future: Any) -> None:

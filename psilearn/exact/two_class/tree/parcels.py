@@ -17,11 +17,12 @@ from ....core.result import InconsistentBoundError
 from ....core.solving import Clock
 from ..incumbent_jit import Best
 from ..model import make_workspace
-from ..node.node_jit import Model
+from ..node.node_jit import Model, NodeWorkspace
 from ..slots_jit import empty_heap, grown
 from .branching_jit import REACH, SCORE
 from .parcels_jit import move_nodes
 from .record_jit import TreeRecord, make_record, with_room
+from .tightening_jit import tighten_all
 from .tree_jit import COUNTERS, FALSE_PROOFS, Pool, advance
 
 #: Seconds between two readings of the clock, and times a node is solved, tightened and solved again at most.
@@ -106,10 +107,30 @@ def explore(model: Model, parcel: Parcel, gap_tol: float, seconds: float, may_gr
     return Explored(small, record, float(floor[0]), counters, best, history)
 
 
+class Tightened(NamedTuple):
+    """Lower ends of the margins of some samples, their states, and the reaches that were learned."""
+
+    low: NDArray[np.float64]
+    state: NDArray[np.int8]
+    reach: NDArray[np.float64]
+
+
+def tighten_part(
+    model: Model, node: NodeWorkspace, reach: NDArray[np.float64], upper: float, bound: float, first: int, last: int
+) -> Tightened:
+    """Tighten the samples from ``first`` to before ``last`` of a node that is solved; the node is left as it is."""
+    work, trial, reach = make_workspace(model), make_workspace(model), reach.copy()
+    for name in ("state", "low", "high", "alpha", "b"):
+        getattr(work, name)[:] = getattr(node, name)
+    tighten_all(model, work, trial, reach, upper, bound, first, last)
+    return Tightened(work.low[first:last], work.state[first:last], reach[first:last])
+
+
 def learn(history: NDArray[np.float64], before: NDArray[np.float64], after: NDArray[np.float64]) -> None:
     """Add to the history what a parcel has learned."""
     history[:SCORE] += after[:SCORE] - before[:SCORE]
-    history[REACH] *= after[REACH] / before[REACH]
+    changed = after[REACH] != before[REACH]
+    history[REACH, changed] = after[REACH, changed]
 
 
 def join_record(

@@ -155,8 +155,12 @@ class TreeSearch:
             bound, flag = solve_node(model, node, upper)
             if flag != SOLVED or bound >= upper or budget.is_over:
                 break
-            tighten_all(model, node, self.trial, self.history[REACH], upper, bound)
+            self._tighten_all(upper, bound)
             gain = float(np.sum(node.low - self.low))
             self.low = node.low.copy()
             if gain < CONSTANTS.least_gain * float(np.sum(np.maximum(model.t - self.low, 0.0))):
                 break
+
+    def _tighten_all(self, upper: float, bound: float) -> None:
+        """Tighten every free sample of the node at hand once."""
+        tighten_all(self.model, self.node, self.trial, self.history[REACH], upper, bound, 0, self.model.y.size)

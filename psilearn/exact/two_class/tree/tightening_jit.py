@@ -90,8 +90,8 @@ def tighten_lows(solve, model, work, trial, reach, scores, upper, bound, target,
 
 @by_pointer
 @kernel
-def tighten_all(solve, model, work, trial, reach, upper, bound):
-    """Tighten every free sample of the node at hand once, at the multipliers it has."""
-    for i in range(model.y.size):
+def tighten_all(solve, model, work, trial, reach, upper, bound, first, last):
+    """Tighten free samples of the node at hand, ``first`` to before ``last``, once, at the multipliers it has."""
+    for i in range(first, last):
         if work.state[i] == FREE:
             _raise_low(solve, model, work, trial, reach, i, upper, bound)
