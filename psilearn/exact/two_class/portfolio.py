@@ -28,6 +28,7 @@ from .local_search import LocalSearch
 from .model import make_model
 from .node.node_jit import Model, NodeWorkspace
 from .plane.search import plane_search
+from .progress import Progress
 from .reduction import Reduction
 from .settings import Settings
 from .tree.crews import Crew, make_crew
@@ -55,9 +56,6 @@ class PortfolioConstants:
         Part of the incumbent value below which a bound is far away.
     vain_share : float
         What is left of that part if the second half of all the time for incumbents has brought nothing better.
-    memory : float
-        Part of a search's time whose end is compared with now. Bounds may rest for long: where C is large, they are
-        nearly multiples of it.
     hopeless : float
         Multiple of the time left beyond which an expected time says nothing.
     near : float
@@ -86,7 +84,6 @@ class PortfolioConstants:
     far_share: float = 0.3
     far: float = 0.8
     vain_share: float = 0.2
-    memory: float = 0.125
     hopeless: float = 100.0
     near: float = 0.9
     least_share: float = 0.08
@@ -176,40 +173,6 @@ def _run(portfolio: Portfolio, unit: float, options: Options, clock: Clock) -> S
             return Status.TIME_LIMIT if clock.is_over else Status.ITERATION_LIMIT
         until = clock.seconds + max(settings.slice_seconds, CONSTANTS.slice_growth * clock.seconds)
     return Status.OPTIMAL
-
-
-class Progress:
-    """How one search has fared: seconds spent and its bound after each turn, seconds ``before`` it began anew."""
-
-    def __init__(self, before: float = 0.0) -> None:
-        self.before = before
-        self.spent: list[float] = [0.0]
-        self.bounds: list[float] = [0.0]
-
-    @property
-    def total(self) -> float:
-        """All seconds spent."""
-        return self.before + self.spent[-1]
-
-    def note(self, seconds: float, bound: float) -> None:
-        """Add a turn."""
-        self.spent.append(self.spent[-1] + max(seconds, 1e-6))
-        self.bounds.append(bound)
-
-    def expected_seconds(self, goal: float) -> float:
-        """Seconds (or nodes) until the bound reaches the goal if it goes on to rise by the logarithm of time.
-
-        A search without a bound may not have had the time to begin, since kernels compile first: it may go on as long
-        again.
-        """
-        if self.bounds[-1] <= 0.0:
-            return self.spent[-1]
-        now = self.spent[-1]
-        then = max(CONSTANTS.memory * now, min(self.spent[1], 0.5 * now))
-        rise = self.bounds[-1] - float(np.interp(then, self.spent, self.bounds))
-        gain = rise / math.log2(now / then)  # per doubling of the time
-        doublings = max(goal - self.bounds[-1], 0.0) / max(gain, 1e-9 * goal)
-        return now * (2.0 ** min(doublings, 1000.0) - 1.0)
 
 
 @dataclass(eq=False)

@@ -12,10 +12,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ....core._jit import allocating_inner, inner
+from ....core._jit import inner
 from .active_set_jit import (
     DEPENDENT,
-    LISTED,
     append,
     clear,
     combine,
@@ -27,25 +26,16 @@ from .active_set_jit import (
     room,
     solve_chol,
 )
+from .choice_jit import MARGIN_TOLERANCE, margins, most_violated, most_violated_listed
 from .pieces_jit import dual_gain, slope_above, slope_below
 
 SOLVED, CUT_OFF, STALLED = 0, 1, 2
-#: A margin this close to where it should be is there (data are scaled to unit size).
-MARGIN_TOLERANCE = 1e-9
 #: A margin this close to the slope of a piece is held there by a multiplier inside the piece.
 _AT_SLOPE = 1e-6
 #: Part of the size of all multipliers by which rounding may leave them unbalanced.
 BALANCED = 1e-12
 #: Pivots after which the dual value, and w with it, is computed anew at the latest.
 _REFRESH = 16
-
-
-@allocating_inner
-def _margins(a, y, w, b, u):
-    """Write the margins of all samples into u."""
-    np.dot(a, w, u)
-    for i in range(u.size):
-        u[i] += y[i] * b[0]
 
 
 @inner
@@ -223,7 +213,7 @@ def _load(a, y, alpha, w, b, u, terms, basis, to_follow):
         basis.place[basis.members[r]] = -1
     basis.size[0] = 0
     combine(alpha, a, w)
-    _margins(a, y, w, b, u)
+    margins(a, y, w, b, u)
     moved = False
     for i in range(alpha.size):
         k, margin = 0, u[i]
@@ -286,75 +276,6 @@ def _follow(a, y, alpha, w, b, goal, terms, basis):
 
 
 @inner
-def _most_violated(a, y, alpha, w, b, u, terms, basis):
-    """Margins of all samples, and (sample, direction, goal, drift, tolerance): which should move next, n if none.
-
-    A multiplier outside its range comes first and must reach the goal, the end of the range; else goal is infinite.
-    Samples that should move are listed, for the next pivots.
-    """
-    n = alpha.size
-    basis.size[2] = 0
-    _margins(a, y, w, b, u)
-    size = 0.0
-    for i in range(n):
-        size += abs(alpha[i])
-    # Margins carry the rounding errors of sum_i alpha_i a_i.
-    tolerance = MARGIN_TOLERANCE + 1e-14 * size
-    worst, who, sign, goal, drift = tolerance, n, 1.0, np.inf, 0.0
-    for i in range(n):
-        low, high = terms.vert[i, 0], terms.vert[i, terms.number[i]]
-        if alpha[i] > high:
-            worst, who, sign, goal = np.inf, i, -1.0, high
-            continue
-        if alpha[i] < low:
-            worst, who, sign, goal = np.inf, i, 1.0, low
-            continue
-        r = basis.place[i]
-        if r >= 0:
-            drift = max(drift, abs(u[i] - terms.tau[i, basis.piece[r]]))
-            continue
-        violation, direction = _violation(i, u[i], alpha, terms)
-        if violation > tolerance and basis.size[2] < LISTED:
-            basis.listed[basis.size[2]] = i
-            basis.size[2] += 1
-        if violation > worst:
-            worst, who, sign = violation, i, direction
-    if worst == np.inf:
-        basis.size[2] = 0
-    return who, sign, goal, drift if drift > max(tolerance, 1e-3 * worst) else 0.0, tolerance
-
-
-@inner
-def _violation(i, u, alpha, terms):
-    """By how much the margin u of a sample that is no member misses its optimality condition, and where to move."""
-    k = slope_above(i, alpha[i], terms)
-    if k < terms.number[i] and terms.tau[i, k] > u:
-        return terms.tau[i, k] - u, 1.0
-    k = slope_below(i, alpha[i], terms)
-    if k >= 0 and u > terms.tau[i, k]:
-        return u - terms.tau[i, k], -1.0
-    return 0.0, 1.0
-
-
-@inner
-def _most_violated_listed(a, y, alpha, w, b, terms, basis, tolerance):
-    """Sample and direction, as :func:`_most_violated`, among the listed ones only; those that need not move leave."""
-    worst, who, sign, kept = tolerance, alpha.size, 1.0, 0
-    for r in range(basis.size[2]):
-        i = basis.listed[r]
-        if basis.place[i] >= 0:
-            continue
-        violation, direction = _violation(i, dot(a[i], w) + y[i] * b[0], alpha, terms)
-        if violation > tolerance:
-            basis.listed[kept] = i
-            kept += 1
-        if violation > worst:
-            worst, who, sign = violation, i, direction
-    basis.size[2] = kept
-    return who, sign
-
-
-@inner
 def ascend(a, y, alpha, w, b, u, terms, basis, cutoff, max_pivots):
     """Maximise the dual from the multipliers ``alpha``. Returns (bound, flag); margins are left in ``u``.
 
@@ -373,9 +294,9 @@ def ascend(a, y, alpha, w, b, u, terms, basis, cutoff, max_pivots):
             loaded, basis.size[2] = True, 0
         who, sign, goal, drift = n, 1.0, np.inf, 0.0
         if basis.size[2] > 0:
-            who, sign = _most_violated_listed(a, y, alpha, w, b, terms, basis, tolerance)
+            who, sign = most_violated_listed(a, y, alpha, w, b, terms, basis, tolerance)
         if who == n:
-            who, sign, goal, drift, tolerance = _most_violated(a, y, alpha, w, b, u, terms, basis)
+            who, sign, goal, drift, tolerance = most_violated(a, y, alpha, w, b, u, terms, basis)
         if drift > 0.0:
             _recentre(a, y, alpha, w, b, terms, basis)
             if drift > 1e-6:
@@ -394,7 +315,7 @@ def ascend(a, y, alpha, w, b, u, terms, basis, cutoff, max_pivots):
         if goal == np.inf and (value == -np.inf or value >= cutoff or pivot % _REFRESH == 0):
             value = dual_value(a, y, alpha, w, terms, basis)
             if value >= cutoff:
-                _margins(a, y, w, b, u)
+                margins(a, y, w, b, u)
                 return value, CUT_OFF
         if np.isfinite(goal) and basis.place[who] >= 0:
             remove(basis.place[who], basis)
@@ -405,7 +326,7 @@ def ascend(a, y, alpha, w, b, u, terms, basis, cutoff, max_pivots):
         if flag == CUT_OFF:
             value = dual_value(a, y, alpha, w, terms, basis)
             if value >= cutoff:
-                _margins(a, y, w, b, u)
+                margins(a, y, w, b, u)
                 return value, CUT_OFF
             copy(basis.backup, alpha)
             loaded, value = False, -np.inf
@@ -426,5 +347,5 @@ def ascend(a, y, alpha, w, b, u, terms, basis, cutoff, max_pivots):
         clear(alpha)
         _load(a, y, alpha, w, b, u, terms, basis, False)
         value = dual_value(a, y, alpha, w, terms, basis)
-    _margins(a, y, w, b, u)
+    margins(a, y, w, b, u)
     return value, STALLED

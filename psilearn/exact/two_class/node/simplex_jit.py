@@ -21,7 +21,8 @@ from numpy.typing import NDArray
 from ....core._jit import allocating_inner, inner
 from ...inverse_jit import invert
 from .active_set_jit import Terms, clear, copy
-from .ascent_jit import BALANCED, CUT_OFF, MARGIN_TOLERANCE, SOLVED, STALLED
+from .ascent_jit import BALANCED, CUT_OFF, SOLVED, STALLED
+from .choice_jit import MARGIN_TOLERANCE
 from .pieces_jit import dual_gain, slope_above, slope_below
 
 #: Pivots after which the inverse of the basis is computed anew.
