@@ -1,4 +1,4 @@
-"""The convex relaxation of a truncated problem: its bound never exceeds the optimum, whoever the incumbent is."""
+"""The convex relaxation of a truncated problem: its bound never exceeds the optimum with any incumbent."""
 
 from dataclasses import replace
 from fractions import Fraction

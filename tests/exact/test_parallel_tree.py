@@ -1,4 +1,4 @@
-"""The tree by many hands: optimum and bounds of the serial search, whoever does the work and whatever happens."""
+"""The tree by several threads and processes: optimum and bounds of the serial search, whatever happens to them."""
 
 import concurrent.futures as cf
 import math

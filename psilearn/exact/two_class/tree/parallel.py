@@ -2,7 +2,7 @@
 
 The smallest bounds are handed out first. A parcel that comes back brings its open nodes, which join the others, its
 incumbent, and the least bound of what it has discarded. The bound of the search is the least of the open nodes here, of
-the parcels that are away (each as when it left), and of what was discarded: one certificate, whoever did the work.
+the parcels that are away (each as when it left), and of what was discarded: one certificate for all the work.
 A worker that dies takes nothing along, for its parcel is made again from the same nodes.
 
 What is found depends on who is faster, so only optimum and bound can be repeated, not the tree. With a limit on nodes

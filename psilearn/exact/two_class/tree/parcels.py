@@ -2,7 +2,7 @@
 
 A parcel holds open nodes, the incumbent, and what was learned about branching. What comes back is of the same kind:
 the nodes that are still open, the least bound of those that were discarded, a better incumbent if there is one. Since
-every open node is in exactly one place, the least of all these bounds is a bound on the optimum, whoever proved it.
+every open node is in exactly one place, the least of all these bounds is a bound on the optimum.
 """
 
 from __future__ import annotations
