@@ -54,3 +54,11 @@ def clouds(n: int, d: int, k: int, spread: float = 0.5, seed: int = 0) -> tuple[
     y = rng.integers(0, k, n)
     X = centres[y] + rng.normal(size=(n, d))
     return standardized(X), np.where(rng.random(n) < 0.1, rng.integers(0, k, n), y)
+
+
+def additive(n: int, d: int, seed: int = 0, noise: float = 0.1) -> tuple[NDArray[np.uint8], NDArray[np.intp]]:
+    """Binary data whose label is a noisy linear threshold with two interactions."""
+    rng = np.random.default_rng(seed)
+    A = (rng.random((n, d)) < rng.uniform(0.2, 0.8, d)).astype(np.uint8)
+    score = A[:, :10] @ rng.normal(size=10) + 1.5 * (A[:, 0] & A[:, 11]) - 1.5 * (A[:, 3] & A[:, 12])
+    return A, np.where((score > np.median(score)) ^ (rng.random(n) < noise), 1, -1)
