@@ -1,169 +1,180 @@
-"""Test error of the rule learners on ten tables. Reads the data sets from the folder named by PSILEARN_DATA.
+"""Test error of the rule learners against boosted trees and other rule learners.
 
-python benchmarks/rules_accuracy.py [--rows NAME,...] [--sets NAME,...] [--repeats 2] [--most 2000] [--limit 60]
-    [--flip 0]
+* **Ten tables**: twofold cross-validation of at most 600 rows, clean and with a fifth of the training labels flipped;
+  the figure is the mean over the tables, whose own figures are in the note.
+* **Ten folds** of each of the five data sets of Goldberg and Eckstein (Tightened L0-relaxation penalties for
+  classification, 2009).
 
-Twofold cross-validation, repeated: mean error in percent, number of rules, CPU seconds per fit. Tables of more than
-``--most`` rows are sampled, ``--flip`` is the share of training labels that are flipped, ``--limit`` the seconds that
-one fit of ours may take. Every row of the table is the package's default; the rivals ("--rows boosted,rulefit,figs,
-ripper,brcg,ebm") run in an environment of their own with imodels, wittgenstein, aix360, cvxpy and interpret-core, on
-the same folds.
+All are at their defaults, or as the row says, on the same folds. Both figures are test errors in percent; the note has
+rules and CPU seconds per fit of both, ours first. Rivals beyond scikit-learn are compared where they are installed:
+imodels, wittgenstein, aix360 with cvxpy, interpret-core. A rival that fails on a table is told, and has no mean.
 """
 
 from __future__ import annotations
 
-import argparse
-import time
-import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.compose import make_column_selector, make_column_transformer
-from sklearn.ensemble import AdaBoostClassifier, HistGradientBoostingClassifier
-from sklearn.impute import SimpleImputer
-from sklearn.model_selection import RepeatedStratifiedKFold
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder
+from numpy.typing import NDArray
+from sklearn.model_selection import RepeatedStratifiedKFold, StratifiedKFold
 
-from psilearn.datasets import load_dataset
+from benchmarks.runner.data import additive, table
+from benchmarks.runner.rows import LeftOutError, Plan, Row, timed
+from benchmarks.runner.rule_rivals import RIVALS, ada, is_here, missing, size_of
+from psilearn.estimators.rules import L0BoostClassifier, LPBoostClassifier, SlipperClassifier
 
-SETS = (
+TABLES = (
     "pima", "banknote", "german_credit", "bcw", "clvheart", "huheart", "sonar", "vote", "phoneme", "spambase",
 )  # fmt: skip
+GOLDBERG = ("bcw", "vote", "clvheart", "huheart", "sonar")
+Models = dict[str, Callable[[], Any]]
 
 
-def as_numbers() -> Any:
-    """What a user of the other packages does first: medians for gaps, one column per category."""
-    categories = make_pipeline(SimpleImputer(strategy="most_frequent"), OneHotEncoder(handle_unknown="ignore"))
-    return make_column_transformer(
-        (categories, make_column_selector(dtype_exclude=np.number)),
-        (SimpleImputer(strategy="median"), make_column_selector(dtype_include=np.number)),
-        sparse_threshold=0,
-    )
+@dataclass(frozen=True)
+class Study:
+    """Tables, how they are divided, what is fitted on them."""
+
+    name: str
+    tables: tuple[str, ...]
+    folds: Any
+    ours: Models
+    rivals: Models
+    most: int | None = None
+    flips: float = 0.0
 
 
-def models(limit: float) -> dict[str, Callable[[], Any]]:
-    """Every row of the table by its name."""
+@dataclass(frozen=True)
+class Score:
+    """One learner on one table: test error in percent, number of rules, CPU seconds per fit; or why there is none."""
+
+    error: float = np.nan
+    deviation: float = np.nan
+    rules: float = np.nan
+    seconds: float = np.nan
+    failure: str = ""
+
+
+def learners(limit: float) -> Models:
+    """Every row of ours on the ten tables by its name."""
     return {
-        "ada": lambda: make_pipeline(as_numbers(), AdaBoostClassifier(n_estimators=100, random_state=0)),
-        "hgb": lambda: make_pipeline(as_numbers(), HistGradientBoostingClassifier(random_state=0)),
-        "lp-1": lambda: _ours("LPBoostClassifier", nu="auto", time_limit=limit),
-        "lp-2": lambda: _ours("LPBoostClassifier", nu="auto", max_order=2, time_limit=limit),
-        "lp-auto": lambda: _ours("LPBoostClassifier", nu="auto", max_order="auto", time_limit=limit),
-        "lp-bare": lambda: _ours("LPBoostClassifier", time_limit=limit),
-        "lp-short": lambda: _ours("LPBoostClassifier", nu="auto", max_order=2, max_rules=8, time_limit=limit),
-        "lp-card": lambda: _ours("LPBoostClassifier", nu="auto", max_rules=8, points=10, time_limit=limit),
-        "l0": lambda: _ours("L0BoostClassifier", time_limit=limit),
-        "l0-cv": lambda: _ours("L0BoostClassifier", rho="cv", time_limit=limit),
-        "slipper": lambda: _ours("SlipperClassifier"),
-        "boosted": lambda: _imodels("BoostedRulesClassifier"),
-        "rulefit": lambda: _imodels("RuleFitClassifier"),
-        "figs": lambda: _imodels("FIGSClassifier"),
-        "ripper": _Ripper,
-        "brcg": _Brcg,
-        "ebm": _ebm,
+        "lp-1": lambda: LPBoostClassifier(nu="auto", time_limit=limit),
+        "lp-2": lambda: LPBoostClassifier(nu="auto", max_order=2, time_limit=limit),
+        "lp-auto": lambda: LPBoostClassifier(nu="auto", max_order="auto", time_limit=limit),
+        "lp-bare": lambda: LPBoostClassifier(time_limit=limit),
+        "lp-short": lambda: LPBoostClassifier(nu="auto", max_order=2, max_rules=8, time_limit=limit),
+        "lp-card": lambda: LPBoostClassifier(nu="auto", max_rules=8, points=10, time_limit=limit),
+        "l0": lambda: L0BoostClassifier(time_limit=limit),
+        "l0-cv": lambda: L0BoostClassifier(rho="cv", time_limit=limit),
+        "slipper": SlipperClassifier,
     }
 
 
-def _ours(name: str, **options: Any) -> Any:
-    from psilearn.estimators import rules
-
-    return getattr(rules, name)(**options)
-
-
-def _imodels(name: str) -> Any:
-    import imodels
-
-    return make_pipeline(as_numbers(), getattr(imodels, name)(random_state=0))
-
-
-def _ebm() -> Any:
-    from interpret.glassbox import ExplainableBoostingClassifier
-
-    return ExplainableBoostingClassifier(random_state=0, n_jobs=1)
+def defaults() -> Models:
+    """Every row of ours on ten folds by its name."""
+    return {
+        "l0": L0BoostClassifier,
+        "l0-cv": lambda: L0BoostClassifier(rho="cv"),
+        "lp-1": lambda: LPBoostClassifier(nu="auto"),
+        "lp-auto": lambda: LPBoostClassifier(nu="auto", max_order="auto"),
+        "slipper": SlipperClassifier,
+    }
 
 
-class _Ripper:
-    """RIPPER of wittgenstein."""
-
-    def fit(self, X: Any, y: np.ndarray) -> _Ripper:
-        from wittgenstein import RIPPER
-
-        self.encoder = as_numbers().fit(X)
-        self.model = RIPPER(random_state=0)
-        self.model.fit(self.encoder.transform(X), y, pos_class=1)
-        self.n_rules_ = len(self.model.ruleset_.rules)
-        return self
-
-    def score(self, X: Any, y: np.ndarray) -> float:
-        return float(np.mean(np.asarray(self.model.predict(self.encoder.transform(X))) == y))
-
-
-class _Brcg:
-    """BRCG of AIX360, with its own binarizer."""
-
-    def fit(self, X: Any, y: np.ndarray) -> _Brcg:
-        import pandas as pd
-        from aix360.algorithms.rbm import BooleanRuleCG, FeatureBinarizer
-
-        self.frame = lambda T: pd.DataFrame(self.encoder.transform(T)).add_prefix("x")
-        self.encoder = as_numbers().fit(X)
-        self.binarizer = FeatureBinarizer(negations=True).fit(self.frame(X))
-        self.model = BooleanRuleCG(silent=True)
-        self.model.fit(self.binarizer.transform(self.frame(X)), pd.Series(y))
-        self.n_rules_ = len(self.model.explain()["rules"])
-        return self
-
-    def score(self, X: Any, y: np.ndarray) -> float:
-        return float(np.mean(self.model.predict(self.binarizer.transform(self.frame(X))) == y))
+def studies(plan: Plan) -> Iterator[Study]:
+    """What is measured."""
+    ours, halves = learners(plan.seconds(60.0, 10.0)), RepeatedStratifiedKFold(n_splits=2, n_repeats=1, random_state=0)
+    tens = StratifiedKFold(10, shuffle=True, random_state=0)
+    stumps = {"ada-50": lambda: ada(50)} | {name: RIVALS[name] for name in ("boosted", "rulefit")}
+    if plan.quick:
+        few = {name: ours[name] for name in ("lp-1", "lp-auto", "l0", "slipper")}
+        for flips in (0.0, 0.2):
+            yield Study(f"two tables, {flips:.0%} flips", ("clvheart", "vote"), halves, few, RIVALS, 300, flips)
+        few = {name: make for name, make in defaults().items() if name in ("l0", "slipper")}
+        yield Study("clvheart, ten folds", ("clvheart",), tens, few, stumps)
+        return
+    for flips in (0.0, 0.2):
+        yield Study(f"ten tables, {flips:.0%} flips", TABLES, halves, ours, RIVALS, 600, flips)
+    for name in GOLDBERG:
+        yield Study(f"{name}, ten folds", (name,), tens, defaults(), stumps)
 
 
-def load(name: str, most: int) -> tuple[Any, np.ndarray]:
-    """A table and its labels, sampled down to ``most`` rows."""
-    X, y = load_dataset(name, return_X_y=True, as_frame=True)
+def load(name: str, most: int | None) -> tuple[Any, NDArray[np.intp]]:
+    """A table and its labels as numbers, sampled down to ``most`` rows."""
+    X, y = table(name)
+    codes = np.unique(y, return_inverse=True)[1]
+    if most is None:
+        return X, codes
     kept = np.random.default_rng(0).permutation(len(y))[:most]
-    labels = y.to_numpy()
-    return X.iloc[kept].reset_index(drop=True), (labels == np.unique(labels)[-1]).astype(int)[kept]
+    return X.iloc[kept].reset_index(drop=True), codes[kept]
 
 
-def cross_validate(make: Callable[[], Any], X: Any, y: np.ndarray, repeats: int, flip: float) -> tuple[float, ...]:
-    """Mean test error, mean number of rules (0 for the others), CPU seconds per fit."""
-    errors, rules, start = [], [], time.process_time()
-    for train, test in RepeatedStratifiedKFold(n_splits=2, n_repeats=repeats, random_state=0).split(X, y):
+def cross_validate(make: Callable[[], Any], study: Study, name: str) -> Score:
+    X, y = load(name, study.most)
+    errors, sizes, spent = [], [], []
+    for train, test in study.folds.split(X, y):
         given = y[train].copy()
-        flipped = np.random.default_rng(1).random(given.size) < flip
+        flipped = np.random.default_rng(1).random(given.size) < study.flips
         given[flipped] = 1 - given[flipped]
-        model = make().fit(X.iloc[train], given)
-        errors.append(1.0 - model.score(X.iloc[test], y[test]))
-        rules.append(getattr(model, "n_rules_", 0))
-    return float(np.mean(errors)), float(np.mean(rules)), (time.process_time() - start) / len(errors)
+        seconds, model = timed(lambda: make().fit(X.iloc[train], given))  # noqa: B023
+        errors.append(100.0 * (1.0 - model.score(X.iloc[test], y[test])))
+        sizes.append(size_of(model))
+        spent.append(seconds)
+    deviation = np.std(errors, ddof=1) / np.sqrt(len(errors))
+    return Score(float(np.mean(errors)), float(deviation), float(np.mean(sizes)), float(np.mean(spent)))
 
 
-def main() -> None:
-    """Print a line per model as it is done."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rows", default="ada,hgb,lp-1,lp-auto,lp-short,lp-card,l0,slipper")
-    parser.add_argument("--sets", default=",".join(SETS))
-    parser.add_argument("--repeats", type=int, default=2)
-    parser.add_argument("--most", type=int, default=2000)
-    parser.add_argument("--limit", type=float, default=60.0)
-    parser.add_argument("--flip", type=float, default=0.0)
-    asked = parser.parse_args()
-    warnings.filterwarnings("ignore")
-    names, known = asked.sets.split(","), models(asked.limit)
-    print("error in %, rules, seconds".ljust(28) + " ".join(name[:9].rjust(15) for name in names), flush=True)
-    for row in asked.rows.split(","):
-        cells = []
-        for name in names:
-            try:
-                cells.append(cross_validate(known[row], *load(name, asked.most), asked.repeats, asked.flip))
-            except Exception as error:  # a rival that fails on a table is told, and the others go on
-                print(f"{row} on {name}: {type(error).__name__}: {str(error)[:80]}", flush=True)
-                cells.append((np.nan, np.nan, np.nan))
-        text = " ".join(f"{100 * error:5.1f} {rules:4.0f} {spent:4.1f}" for error, rules, spent in cells)
-        print(f"{row:28s}{text}  mean {100 * np.mean([error for error, _, _ in cells]):.2f}", flush=True)
+def score_of_rival(make: Callable[[], Any], study: Study, name: str) -> Score:
+    try:
+        return cross_validate(make, study, name)
+    except Exception as error:  # the row tells it, and the other tables go on
+        return Score(failure=f"theirs failed on {name}: {type(error).__name__}: {str(error)[:80]}")
 
 
-if __name__ == "__main__":
-    main()
+def study_rows(plan: Plan, study: Study) -> Iterator[Row]:
+    """A row for each of ours and each rival; what a learner reaches is computed once."""
+    known: dict[str, list[Score]] = {}
+
+    def scores(learner: str) -> list[Score]:
+        if learner not in known:
+            is_ours = learner in study.ours
+            make, score = (study.ours[learner], cross_validate) if is_ours else (study.rivals[learner], score_of_rival)
+            if is_ours:
+                make().fit(*additive(100, 15))  # compile
+            known[learner] = [score(make, study, name) for name in study.tables]
+        return known[learner]
+
+    for ours in study.ours:
+        for rival in filter(is_here, study.rivals):
+            if plan.wants(name := f"{study.name}, {ours}, {rival}"):
+                yield compared(name, study, scores(ours), scores(rival))
+
+
+def compared(name: str, study: Study, ours: list[Score], theirs: list[Score]) -> Row:
+    """Mean errors of two learners over the tables of a study."""
+    mean, rival = (float(np.mean([score.error for score in scores])) for scores in (ours, theirs))
+    failures = [score.failure for score in theirs if score.failure]
+    note = "; ".join([figures(ours), figures(theirs), *single_tables(study, ours, theirs), *failures])
+    return Row(name, mean, rival, {"ahead": mean < rival}, note=note, unit="%")
+
+
+def figures(scores: list[Score]) -> str:
+    """Means of rules and seconds."""
+    rules, seconds = (np.mean([getattr(score, what) for score in scores]) for what in ("rules", "seconds"))
+    return f"{rules:.0f} rules {seconds:.2f} s" if rules == rules else f"{seconds:.2f} s"
+
+
+def single_tables(study: Study, ours: list[Score], theirs: list[Score]) -> list[str]:
+    """Errors on each table, or the standard errors where there is one table."""
+    if len(ours) == 1:
+        return [f"se {ours[0].deviation:.1f} and {theirs[0].deviation:.1f}"]
+    return [f"{name} {a.error:.1f} and {b.error:.1f}" for name, a, b in zip(study.tables, ours, theirs)]
+
+
+def rows(plan: Plan) -> Iterator[Row]:
+    """Twofold on many tables, ten folds on few."""
+    for study in studies(plan):
+        yield from study_rows(plan, study)
+    if missing():
+        raise LeftOutError(f"comparisons that need {', '.join(missing())}")

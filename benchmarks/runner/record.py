@@ -22,7 +22,7 @@ TOLERANCE = 0.10
 LEAST_SECONDS = 0.002
 PACKAGES = (
     "numpy", "scipy", "scikit-learn", "numba", "highspy", "pyscipopt", "clarabel", "cleanlab", "imodels",
-    "interpret-core", "rehline", "skglm", "scikit-learn-intelex", "abess", "MAPIE",
+    "interpret-core", "wittgenstein", "aix360", "rehline", "skglm", "scikit-learn-intelex", "abess", "MAPIE",
 )  # fmt: skip
 
 Rows = dict[str, list[Row]]
