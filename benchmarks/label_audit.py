@@ -3,28 +3,27 @@
 Labels are flipped uniformly to another class, by class (some classes lose more, each to one other class), or near
 the boundary (rows on which a random forest hesitates go to the class it prefers otherwise). cleanlab gets held-out
 probabilities from five folds of tuned logistic regression, of HistGradientBoosting, and of an SVC, tuned over C and
-gamma and calibrated. Printed are average precisions and our CPU seconds; the best of the three is chosen on every line
-by the truth, which nobody can do in practice.
+gamma and calibrated. The figure is 1 - average precision of the ranking, smaller is better; theirs is the best of the
+three, chosen on every line by the truth, which nobody can do in practice. The note has the average precisions and our
+CPU seconds.
 
-The audit was tuned on ionosphere, pima, vote and wdbc of the ten sets, and on clvheart, huheart, spambase, banknote,
-phoneme, satimage, glass and vowel, 300 or 400 rows each, flipped with seed 7; ``--fresh`` leaves these out.
+The audit was tuned on ionosphere, pima, vote and wdbc of the ten sets (marked in the note), and on clvheart, huheart,
+spambase, banknote, phoneme, satimage, glass and vowel, 300 or 400 rows each, flipped with seed 7.
 
-    python benchmarks/label_audit.py [--seeds N] [--rows N] [--shares S ...] [--sets NAME ...] [--fresh]
-    python benchmarks/label_audit.py --coverage 200
-
-The folder $PSILEARN_DATA holds gzip-compressed CSV files with a column ``target``; wdbc comes with scikit-learn.
+Coverage is the share of simulated tables, in percent, on which the 90% interval misses the share that was flipped.
 """
 
-import argparse
-import os
+from __future__ import annotations
+
 import time
-import warnings
+from collections.abc import Callable, Iterator
+from importlib.util import find_spec
 from itertools import product
-from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
-from cleanlab.rank import get_label_quality_scores
+from numpy.typing import NDArray
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import load_breast_cancer
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
@@ -33,6 +32,8 @@ from sklearn.metrics import average_precision_score
 from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_predict
 from sklearn.svm import SVC
 
+from benchmarks.runner.data import folder
+from benchmarks.runner.rows import LeftOutError, Plan, Row
 from psilearn import find_label_issues
 from psilearn.app.compare.job import flip_labels
 from psilearn.app.encoding import TableEncoder
@@ -42,22 +43,26 @@ LINEAR = ("wdbc", "bcw", "vote", "dna", "segment")
 OTHERS = ("sonar", "pima", "ionosphere", "german_credit", "vehicle")
 TUNED_ON = {"ionosphere", "pima", "vote", "wdbc"}
 KINDS = ("uniform", "class", "boundary")
+SHARES = (0.05, 0.1, 0.2, 0.3)
+#: Rows of every set.
+SIZE = 300
+#: Seed of the flips.
+SEED = 100
 
 
-def load(name, rows):
+def load(name: str, rows: int) -> tuple[Any, NDArray[np.str_]]:
     if name == "wdbc":
         frame = load_breast_cancer(as_frame=True).frame
         frame["target"] = frame["target"].astype(str)
     else:
-        folder = Path(os.environ.get("PSILEARN_DATA", "data"))
-        frame = pd.read_csv(folder / f"{name}.csv.gz", keep_default_na=False, na_values=[""])
+        frame = pd.read_csv(folder() / f"{name}.csv.gz", keep_default_na=False, na_values=[""])
     # In random order: rivals tune and calibrate on folds of rows in a row, and sonar is sorted by class.
     frame = frame.sample(min(rows, len(frame)), random_state=0).reset_index(drop=True)
     data = understand(frame, "target")
     return TableEncoder(numbers=data.numbers).fit_transform(data.frame), data.labels.to_numpy(dtype=str)
 
 
-def flipped(X, y, kind, share, seed):
+def flipped(X: Any, y: Any, kind: str, share: float, seed: int) -> Any:
     """Return labels of which the share was changed."""
     if kind == "uniform":
         return flip_labels(y, share, seed)[0]
@@ -73,20 +78,22 @@ def flipped(X, y, kind, share, seed):
         own = p[np.arange(n), codes]
         p[np.arange(n), codes] = -1.0
         weights, other = np.exp(-3 * np.abs(own - p.max(axis=1))), p.argmax(axis=1)
-    rows = rng.choice(n, round(share * n), replace=False, p=weights / weights.sum())
-    codes[rows] = other[rows]
+    changed = rng.choice(n, round(share * n), replace=False, p=weights / weights.sum())
+    codes[changed] = other[changed]
     return classes[codes]
 
 
-def ours(X, y):
+def ours(X: Any, y: Any) -> NDArray[np.float64]:
     table = find_label_issues(X, y)
     score = np.empty(len(y))
     score[table["index"]] = -np.arange(len(y))  # the ranking itself
     return score
 
 
-def cleanlab_with(model):
-    def score(X, y):
+def cleanlab_with(model: Any) -> Callable[[Any, Any], Any]:
+    from cleanlab.rank import get_label_quality_scores
+
+    def score(X: Any, y: Any) -> Any:
         folds = StratifiedKFold(5, shuffle=True, random_state=0)
         codes = np.unique(y, return_inverse=True)[1]
         return -get_label_quality_scores(codes, cross_val_predict(model, X, codes, cv=folds, method="predict_proba"))
@@ -94,7 +101,7 @@ def cleanlab_with(model):
     return score
 
 
-def methods(d):
+def methods(d: int) -> dict[str, Callable[[Any, Any], Any]]:
     logistic = LogisticRegressionCV(
         Cs=[0.001, 0.01, 0.1, 1, 10], cv=3, max_iter=2000, scoring="neg_log_loss", use_legacy_attributes=False
     )
@@ -104,50 +111,37 @@ def methods(d):
     return {"psilearn": ours, **{name: cleanlab_with(model) for name, model in models.items()}}
 
 
-def measure(X, truth, kind, share, seed):
-    given = flipped(X, truth, kind, share, seed)
-    row = {}
-    for name, method in methods(X.shape[1]).items():
-        start = time.process_time()
-        score = method(X, given)
-        row[name] = average_precision_score(given != truth, score), time.process_time() - start
-    return row
+def set_rows(plan: Plan, data: str) -> Iterator[Row]:
+    """A row for each kind and share of flips of one set, and their means if this run has all of them."""
+    measured = []
+    lines = list(product(KINDS, (0.1,) if plan.quick else SHARES))
+    for kind, share in lines:
+        if plan.wants(name := f"{data}, {kind}, {share:.0%}"):
+            measured.append(line(name, data, kind, share))
+            yield measured[-1]
+    if len(measured) == len(lines):
+        first, best = ([getattr(row, side) for row in measured] for side in ("ours", "theirs"))
+        ahead = int(np.sum(np.less(first, best)))
+        note = f"ahead of all three on {ahead} of {len(lines)} lines"
+        yield Row(f"{data}, mean of {len(lines)} lines", np.mean(first), np.mean(best), note=note, unit="1-AP")
 
 
-def compared(options):
-    lines, found = [], {"linear-ish": [], "other": []}
-    for name in options.sets:
-        if options.fresh and name in TUNED_ON:
-            continue
-        X, truth = load(name, options.rows)
-        for kind, share in product(KINDS, options.shares):
-            rows = [measure(X, truth, kind, share, 100 + seed) for seed in range(options.seeds)]
-            mean = {m: np.mean([row[m] for row in rows], axis=0) for m in rows[0]}
-            found["linear-ish" if name in LINEAR else "other"].append([ap for ap, _ in mean.values()])
-            cells = [
-                name,
-                kind,
-                f"{100 * share:g}%",
-                *(f"{ap:.3f}" for ap, _ in mean.values()),
-                f"{mean['psilearn'][1]:.1f}",
-            ]
-            lines.append(f"| {' | '.join(cells)} |")
-            print(lines[-1], flush=True)
-    for group, values in found.items():
-        if values:
-            ap = np.array(values)
-            best = ap[:, 1:].max(axis=1)
-            print(
-                f"{group}: mean average precision {ap[:, 0].mean():.4f}; logistic, boosting, SVC "
-                f"{ap[:, 1:].mean(axis=0).round(4).tolist()}; the best of them on each line {best.mean():.4f}, "
-                f"beaten on {np.sum(ap[:, 0] > best)} of {len(ap)} lines; every one of them alone on "
-                f"{(ap[:, :1] > ap[:, 1:]).sum(axis=0).tolist()}"
-            )
-    if options.markdown:
-        options.markdown.write_text("\n".join(lines) + "\n", encoding="utf-8")
+def line(name: str, data: str, kind: str, share: float) -> Row:
+    """One set with one kind of flips."""
+    X, truth = load(data, SIZE)
+    given = flipped(X, truth, kind, share, SEED)
+    precision, seconds = {}, {}
+    for method, score in methods(X.shape[1]).items():
+        began = time.process_time()
+        precision[method] = average_precision_score(given != truth, score(X, given))
+        seconds[method] = time.process_time() - began
+    note = ", ".join(f"{method} {value:.3f}" for method, value in precision.items())
+    note += f"; {seconds['psilearn']:.1f} s" + ("; tuned on this set" if data in TUNED_ON else "")
+    own, best = 1.0 - precision.pop("psilearn"), 1.0 - max(precision.values())
+    return Row(name, own, best, {"ahead of all three": own < best}, note=note, unit="1-AP")
 
 
-def simulated(seed):
+def simulated(seed: int) -> tuple[Any, Any, Any]:
     """Return features, true labels and given labels of two clouds, XOR, three clouds, or a logistic model."""
     rng = np.random.default_rng(seed)
     kind, n, share = seed % 4, int(rng.integers(200, 600)), float(rng.choice([0.03, 0.08, 0.15, 0.25]))
@@ -167,8 +161,8 @@ def simulated(seed):
     return X, y, flip_labels(y, share, seed)[0]
 
 
-def coverage(count):
-    """Print how often the 90% interval holds the share that was flipped."""
+def coverage(name: str, count: int) -> Row:
+    """How often the 90% interval misses the share that was flipped."""
     held, below, refused = 0, 0, 0
     for seed in range(1000, 1000 + count):
         X, truth, given = simulated(seed)
@@ -176,28 +170,17 @@ def coverage(count):
         refused += bool(np.isnan(low))
         held += bool(low <= share <= high)
         below += bool(share < low)
-    answered = count - refused
-    print(
-        f"{count} simulations, {refused} refused; the interval holds in {held / answered:.1%}, is too high in {below}"
-    )
+    missed = 100.0 * (1.0 - held / (count - refused))
+    note = f"{count} simulations, {refused} refused, the interval is too high in {below}"
+    return Row(name, missed, goals={"at most 10% missed": missed <= 10.0}, note=note, unit="%")
 
 
-def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--seeds", type=int, default=1)
-    parser.add_argument("--rows", type=int, default=600)
-    parser.add_argument("--shares", type=float, nargs="*", default=[0.05, 0.1, 0.2, 0.3])
-    parser.add_argument("--sets", nargs="*", default=[*LINEAR, *OTHERS])
-    parser.add_argument("--fresh", action="store_true")
-    parser.add_argument("--markdown", type=Path)
-    parser.add_argument("--coverage", type=int, default=0)
-    options = parser.parse_args()
-    warnings.simplefilter("ignore")
-    if options.coverage:
-        coverage(options.coverage)
-    else:
-        compared(options)
-
-
-if __name__ == "__main__":
-    main()
+def rows(plan: Plan) -> Iterator[Row]:
+    """Coverage, which needs neither cleanlab nor real data; then set by set."""
+    count = 12 if plan.quick else 200
+    if plan.wants(name := f"coverage, {count} simulated tables"):
+        yield coverage(name, count)
+    if not find_spec("cleanlab"):
+        raise LeftOutError("comparisons that need cleanlab; pip install -e '.[audit]' brings it")
+    for data in ("wdbc", "sonar") if plan.quick else LINEAR + OTHERS:
+        yield from set_rows(plan, data)
