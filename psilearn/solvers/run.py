@@ -70,7 +70,7 @@ def solve(
         result = (solve_convex if problem.is_convex else solve_nonconvex)(problem, options, start)
     else:
         result = _solve_by(problem, solver, options, start)
-    return _consistent(problem, bounded(problem, result))
+    return _consistent(problem, bounded(problem, result) if options.certify else result)
 
 
 def _solve_by(problem: Problem, solver: str, options: Options, start: Result | None) -> Result:
