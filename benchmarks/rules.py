@@ -111,7 +111,7 @@ def random_weights(name: str, A: Any, y: Any) -> Row:
 
 
 class Stopwatch(MonomialOracle):
-    """The oracle with the CPU seconds, values and bounds of its calls; exact where LP-Boost tries a quick rule first."""
+    """The oracle with CPU seconds, values and bounds of its calls; exact where LP-Boost tries a quick rule first."""
 
     def offer(self, weight, pairs, threshold, n_columns, time_limit=np.inf, proof=True):
         """See :class:`MonomialOracle`."""
