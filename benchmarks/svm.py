@@ -19,7 +19,8 @@ from sklearn.svm import SVC, LinearSVC
 
 from benchmarks.runner.data import L2, linear_problem
 from benchmarks.runner.rows import Plan, Row, at_most, timed
-from psilearn.convex import newton, smo
+from psilearn.convex import newton
+from psilearn.convex.smo import solver as smo
 from psilearn.core.losses import Hinge
 from psilearn.core.problem import Problem
 from psilearn.core.solving import Options
