@@ -108,7 +108,7 @@ def _prove_rules(booster: Any, X: Any, y: Any, path: str | Path, sample_weight: 
     return booster
 
 
-def check(path: str | Path, X: Any, y: Any, sample_weight: Any = None) -> Verification:
+def check(path: str | Path, X: Any, y: Any, sample_weight: Any = None, *, fast: bool = False) -> Verification:
     """Check a proof file against data in memory, in exact rational arithmetic.
 
     Parameters
@@ -117,6 +117,9 @@ def check(path: str | Path, X: Any, y: Any, sample_weight: Any = None) -> Verifi
         A file written by :func:`prove`.
     X, y, sample_weight : array-like
         The data, as they were given to :func:`prove`.
+    fast : bool, default=False
+        Use numpy with bounds on its rounding errors, and exact arithmetic only where these do not decide. What is
+        accepted is the same, but it then rests on numpy, too. Proofs about rules are always checked in integers.
 
     Returns
     -------
@@ -124,9 +127,11 @@ def check(path: str | Path, X: Any, y: Any, sample_weight: Any = None) -> Verifi
         ``ok`` is True only if the file proves that the least value of its problem on these data lies between ``bound``
         and ``objective``.
     """
-    ok, objective, bound, message = checker_of(path).check_arrays(path, *as_lists(X, y, sample_weight))
+    module = checker_of(path, fast)
+    ok, objective, bound, message = module.check_arrays(path, *as_lists(X, y, sample_weight))
     gap = relative_gap(objective, bound) if ok else math.inf
-    return Verification(ok, objective, bound, abs(gap) if checker_of(path) is not checker else gap, message)
+    is_about_rules = checker_of(path) is not checker  # there the bound is the larger end
+    return Verification(ok, objective, bound, abs(gap) if is_about_rules else gap, message)
 
 
 def proof_of(statement: Statement, certificate: Certificate, gap: float, seconds: float) -> Iterable[Record]:

@@ -54,12 +54,16 @@ def prove(
 def check(
     proof: Annotated[Path, typer.Argument(help="A file made by psilearn prove.")],
     data: Annotated[Path, typer.Argument(help="The CSV file it is about.")],
+    fast: Annotated[
+        bool,
+        typer.Option("--fast", help="Use numpy with bounds on its rounding, exact only where needed."),
+    ] = False,
 ) -> None:
     """Check a proof in exact arithmetic; exit status 1 if it does not hold."""
     from ...proofs.files import checker_of
 
     try:
-        ok, objective, bound, message = checker_of(proof).check_file(proof, data)
+        ok, objective, bound, message = checker_of(proof, fast).check_file(proof, data)
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise TableError(f"Could not read: {error}.") from None
     if not ok:
