@@ -52,8 +52,9 @@ def prove(
 
     Parameters
     ----------
-    estimator : margin classifier
-        Convex fits of every kind; truncated losses for two classes (linear with penalty "l2" or "l1", or a kernel).
+    estimator : margin classifier, LPBoostClassifier or L0BoostClassifier
+        Convex fits of every kind; truncated losses for two classes (linear with penalty "l2" or "l1", or a kernel) and
+        for more (linear, penalty "l2"); LP-Boost, and L0-RBoost for two classes, on numbers without missing values.
     X, y : array-like
         As for ``fit``. Kernels given by a function have no exact meaning; hand in kernel="precomputed" instead.
     path : str or Path
@@ -71,7 +72,7 @@ def prove(
 
     Returns
     -------
-    MarginEstimator
+    estimator
         The fitted estimator itself.
 
     Raises
@@ -84,7 +85,7 @@ def prove(
     if not hasattr(estimator, "_prepare"):
         raise ProofError(f"prove takes margin classifiers, LP-Boost and L0-RBoost, not {type(estimator).__name__}.")
     if getattr(estimator, "restrict", None) is not None:
-        raise ProofError("A restricted fit has no global bound; use restrict=None.")
+        raise ProofError("A restricted fit has no global bound; what can be proved is that with restrict=None.")
     estimator.fit(X, y, sample_weight)
     go_on_after(estimator.status_)
     statement = state(estimator, X, y, sample_weight, columns)
@@ -193,11 +194,20 @@ def tree_hints(statement: Statement, record: Any) -> Any:
 def refuse_tree(problem: Problem) -> None:
     """Raise ProofError unless a tree proves bounds of this problem."""
     if problem.n_classes > 2 and (problem.is_kernel or problem.penalty.has_l1):
-        raise ProofError("Proofs of truncated losses with three classes or more take linear functions, penalty l2.")
+        raise ProofError(
+            "Proofs of truncated losses with three classes or more take linear functions, penalty l2. What can be "
+            "proved is one class against the others, prove(estimator, X, y == label, path), and any convex fit."
+        )
     if problem.loss.varies_by_class:
-        raise ProofError("Proofs of truncated losses are written for one loss for both classes only.")
+        raise ProofError(
+            "Proofs of truncated losses are written for one loss for both classes only. What can be proved is the fit "
+            "with equal d, and with slopes by class the convex one (s=None)."
+        )
     if problem.penalty.l2 > 0 and problem.penalty.has_l1:
-        raise ProofError("Proofs of truncated losses take an l2 or an l1 penalty, not both.")
+        raise ProofError(
+            "Proofs of truncated losses take an l2 or an l1 penalty, not both. What can be proved is the fit with one "
+            "of them, and with both the convex one (SVMClassifier, RejectClassifier)."
+        )
 
 
 def _tree_proof(
