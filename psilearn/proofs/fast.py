@@ -9,21 +9,27 @@ valued at a time. One whose bound is not reached for certain is handed to the ex
 is accepted that :mod:`.check` rejects, and nothing is rejected but by it.
 """
 
-# mypy: no-check-untyped-defs
-
 from __future__ import annotations
 
 import json
 import math
 import re
 import sys
+from collections.abc import Iterator
+from fractions import Fraction
 from itertools import chain
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from . import check
 
 require = check.require
+Array = NDArray[Any]
+Record = dict[str, Any]
+#: alpha, R (None for two classes), and the entries that they were read from.
+Numbers = tuple[Array, Array | None, Any]
 
 #: Unit of rounding; bounds below hold up to 2 ** 16 terms.
 UNIT = 2.0**-53
@@ -38,7 +44,7 @@ BATCH = 1 << 15
 _LONG = re.compile(rb"[0-9]{300}")
 
 
-def parse(line):
+def parse(line: bytes) -> Record:
     """Return the object in one line, as :func:`.check.parse` does, with the integers read by the library of JSON."""
     if _LONG.search(line):
         return check.parse(line)
@@ -56,7 +62,7 @@ class Records(check.Records):
 class Values:
     """Lower bounds on the values of multipliers, for many nodes at a time."""
 
-    def __init__(self, search):
+    def __init__(self, search: check.Search) -> None:
         problem, space = search.problem, search.problem.space
         self.n, self.unit = problem.n, 2.0**search.unit
         self.own, self.sign = np.array(problem.code), np.array(problem.sign, dtype=float)
@@ -79,11 +85,13 @@ class Values:
             self.X = np.array([[math.ldexp(float(x), space.e) for x in row] for row in space.K])
             self.err = float(space.err) * (1.0 + 2.0 * UNIT)
 
-    def _paid(self, u):
+    def _paid(self, u: Any) -> Array:
         """Return what samples pay at margins u >= t."""
         return np.minimum(self.cap, sum((s * np.maximum(p - u, 0.0) for p, s in self.hinges), 0.0))
 
-    def least(self, A, R, low, high, side, relief, gained):
+    def least(
+        self, A: Array, R: Array | None, low: Array, high: Array, side: Array, relief: Array | None, gained: Array
+    ) -> Array:
         """Return lower bounds on the dual values; -inf if there are none."""
         alpha, size = A * self.unit, np.abs(A) * self.unit
         has_low, has_high = low > -np.inf, high < np.inf
@@ -103,37 +111,38 @@ class Values:
         total = (least - error).sum(axis=1) - self.n * UNIT * error.sum(axis=1)
         total -= 4.0 * UNIT * (np.abs(total) + gained) + TINY
         value = total + gained - self._conjugate(R if R is not None else (A * self.sign)[:, None, :])
+        value -= 2.0 * UNIT * np.abs(value)
         is_bad = ((alpha < 0.0) & ~has_high) | ((alpha > 0.0) & ~has_low)
         return np.where(is_bad.any(axis=1), -np.inf, value)
 
-    def _conjugate(self, R):
+    def _conjugate(self, R: Array) -> Array:
         """Return upper bounds on P*."""
         R = R * self.unit
         V, size = R @ self.X, np.abs(R) @ np.abs(self.X)
+        terms = V.shape[1] * max(V.shape[2], self.n)
         if not self.is_linear:
-            rounding = (2 * self.n + 16) * UNIT * (size * np.abs(R)).sum(axis=(1, 2))
-            squares = np.square(np.abs(R).sum(axis=2)).sum(axis=1) * self.err * (1.0 + (self.n + 8) * UNIT)
+            rounding = (terms + self.n + 16) * UNIT * (size * np.abs(R)).sum(axis=(1, 2))
+            squares = np.square(np.abs(R).sum(axis=2)).sum(axis=1) * self.err * (1.0 + (2 * terms + 16) * UNIT)
             return ((V * R).sum(axis=(1, 2)) + rounding + squares) * (0.5 / self.l2) * (1.0 + 8.0 * UNIT) + TINY
         excess = np.maximum(np.abs(V) + (self.n + 8) * UNIT * size + TINY - self.l1, 0.0)
         if self.l2 == 0.0:
             return np.where((excess > 0.0).any(axis=(1, 2)), np.inf, 0.0)
-        entries = excess.shape[1] * excess.shape[2]
-        return np.square(excess).sum(axis=(1, 2)) * (0.5 / self.l2) * (1.0 + (entries + 16) * UNIT) + TINY
+        return np.square(excess).sum(axis=(1, 2)) * (0.5 / self.l2) * (1.0 + (terms + 16) * UNIT) + TINY
 
 
 class Search(check.Search):
     """The checker's search; leaves, cuts and conflicts wait until there are enough of them to be valued together."""
 
-    def __init__(self, problem, bound, unit, margin):
+    def __init__(self, problem: check.Problem, bound: Fraction, unit: int, margin: int) -> None:
         self.lows, self.highs = np.full(problem.n, -np.inf), np.full(problem.n, np.inf)
         self.sides, self.are_doubles = np.zeros(problem.n, np.int8), True
         super().__init__(problem, bound, unit, margin)
-        self.values, self.waiting = Values(self), []
+        self.values, self.waiting = Values(self), list[Any]()
         self.judge = check.Search(problem, bound, unit, margin)  # for what is decided exactly
         self.bound_above = math.nextafter(float(bound), math.inf)
         self.exact_count = 0
 
-    def _refresh(self, i):
+    def _refresh(self, i: int) -> None:
         """Keep the ends of an interval as doubles, rounded outwards, and the side of t it lies on."""
         low, high = self.low[i], self.high[i]
         self.lows[i] = -np.inf if low is None else self._outward(low, -math.inf)
@@ -141,22 +150,22 @@ class Search(check.Search):
         is_above, is_below = low is not None and low >= self.jump, high is not None and high <= self.jump
         self.sides[i] = 1 if is_above else -1 if is_below else 0
 
-    def _outward(self, whole, end):
+    def _outward(self, whole: int, end: float) -> float:
         """Return a margin as a double, rounded towards ``end`` if it is none."""
         near = float(whole)
         if near != whole:
             near, self.are_doubles = math.nextafter(near, end), False
         return math.ldexp(near, self.um)
 
-    def _whole(self, u):
+    def _whole(self, u: float) -> int | None:
         """Return a margin that is a double as the integer it was."""
         return None if math.isinf(u) else int(math.ldexp(u, -self.um))
 
-    def dual_value(self, record):
+    def dual_value(self, record: Record) -> Fraction:
         """Return the exact value at the node at hand."""
         return self._judged(self.low, self.high, self.conflicts, record)
 
-    def _judged(self, low, high, conflicts, record):
+    def _judged(self, low: Any, high: Any, conflicts: Any, record: Record) -> Fraction:
         judge = self.judge
         for i, ends in enumerate(zip(low, high)):
             if (judge.low[i], judge.high[i]) != ends:
@@ -167,7 +176,7 @@ class Search(check.Search):
 
     # multipliers
 
-    def _numbers(self, entries):
+    def _numbers(self, entries: Any) -> Numbers:
         """Return (alpha, R, entries) of a list of multipliers as arrays, R None for two classes."""
         short = self._short_numbers(entries)
         if short is not None:
@@ -181,7 +190,7 @@ class Search(check.Search):
                 row[i] = float(a)
         return alpha, None if self.problem.k == 2 else R, entries
 
-    def _short_numbers(self, entries):
+    def _short_numbers(self, entries: Any) -> Numbers | None:
         """Return the same if all sums are exact in double precision and no rule of the checker is broken, else None."""
         width, n, k = 2 if self.problem.k == 2 else 3, self.problem.n, self.problem.k
         if not isinstance(entries, list) or not entries:
@@ -204,24 +213,24 @@ class Search(check.Search):
         R = (np.bincount(own * n + i, a, k * n) - np.bincount(j * n + i, a, k * n)).reshape(k, n)
         return None if R.sum(axis=1).any() else (np.bincount(i, a, n), R, table)
 
-    def _claim(self, numbers, weights=None, relief=None, gained=0.0):
+    def _claim(self, numbers: Numbers, weights: Any = None, relief: Array | None = None, gained: float = 0.0) -> None:
         """Let a claim wait that multipliers reach the bound on the intervals at hand."""
         floats = self.lows.copy(), self.highs.copy(), self.sides.copy()
         whole = None if self.are_doubles else (tuple(self.low), tuple(self.high))
         conflicts = None if weights is None else tuple(self.conflicts)
-        self.waiting.append((numbers, floats, relief, gained, whole, conflicts, weights))
+        self.waiting.append((numbers, relief, gained, (floats, whole, conflicts, weights)))
         if len(self.waiting) * self.problem.n * self.problem.m >= BATCH:
             self._settle()
 
-    def _settle(self):
+    def _settle(self) -> None:
         """Value the claims that wait, exactly those that are not certain."""
         waiting, self.waiting = self.waiting, []
         if not waiting:
             return
-        numbers, floats, relief, gained, *_ = zip(*waiting)
+        numbers, relief, gained, rest = zip(*waiting)
         A = np.array([alpha for alpha, _, _ in numbers])
         R = None if numbers[0][1] is None else np.array([rows for _, rows, _ in numbers])
-        low, high, side = (np.array(part) for part in zip(*floats))
+        low, high, side = (np.array(part) for part in zip(*(floats for floats, *_ in rest)))
         spared = None
         if any(part is not None for part in relief):
             zero = np.zeros(self.problem.n)
@@ -229,9 +238,9 @@ class Search(check.Search):
         with np.errstate(all="ignore"):
             values = self.values.least(A, R, low, high, side, spared, np.array(gained))
         for place in np.flatnonzero(~(values >= self.bound_above)).tolist():
-            self._decide(*waiting[place])
+            self._decide(numbers[place], *rest[place])
 
-    def _decide(self, numbers, floats, relief, gained, whole, conflicts, weights):
+    def _decide(self, numbers: Numbers, floats: Any, whole: Any, conflicts: Any, weights: Any) -> None:
         """Value a claim exactly."""
         self.exact_count += 1
         entries = numbers[2] if isinstance(numbers[2], list) else numbers[2].tolist()
@@ -240,7 +249,7 @@ class Search(check.Search):
         value = self._judged(low, high, [] if conflicts is None else conflicts, record)
         require(value >= self.bound, "multipliers do not reach the bound")
 
-    def _reaches(self, record, key):
+    def _reaches(self, record: Record, key: str) -> None:
         """Claim that the multipliers of a record reach the bound here."""
         if record.get("shift") is not None:
             require(self.dual_value(record) >= self.bound, "multipliers do not reach the bound")
@@ -257,17 +266,17 @@ class Search(check.Search):
 
     # rules
 
-    def follow(self, records):
+    def follow(self, records: Iterator[Record]) -> None:
         """Apply records until the tree is complete, and value what waits."""
         super().follow(records)
         self._settle()
 
-    def leaf(self, record):
+    def leaf(self, record: Record) -> None:
         """Close the node: its multipliers show F >= bound."""
         self._reaches(record, "leaf")
         self._close()
 
-    def conflict(self, record):
+    def conflict(self, record: Record) -> None:
         """Add a conflict: as the checker does, but for when it is valued."""
         members, size = check.array(record["conflict"]), len(self.changes)
         for i in members:
@@ -278,7 +287,7 @@ class Search(check.Search):
         self.held += len(members)
         require(self.held <= check.MAX_CHANGES, "the tree is too deep")
 
-    def cuts(self, record):
+    def cuts(self, record: Record) -> None:
         """Shrink intervals: as the checker does, but for when the parts that are cut off are valued."""
         alpha = self._numbers(record["multipliers"])[0]
         is_bad = ((alpha > 0.0) & (self.lows == -np.inf)) | ((alpha < 0.0) & (self.highs == np.inf))
@@ -296,7 +305,7 @@ class Search(check.Search):
             self._refresh(i)
 
 
-def search(problem, bound, unit, margin):
+def search(problem: check.Problem, bound: Fraction, unit: int, margin: int) -> check.Search:
     """Return the search for a problem: the exact one where floating point has no bounds, or nothing to gain."""
     fits = not problem.is_convex and len(problem.hinges) <= MOST_HINGES and problem.n < 1 << 16
     exact = check.Search(problem, bound, unit, margin)
@@ -308,17 +317,17 @@ def search(problem, bound, unit, margin):
         return exact
 
 
-def verify(records, rows, labels, weights):
+def verify(records: Any, rows: Any, labels: Any, weights: Any) -> Any:
     """Check all records of a proof; returns (claim, objective, bound) or raises Rejected."""
     return check.verify(records, rows, labels, weights, search)
 
 
-def check_arrays(path, rows, labels, weights):
+def check_arrays(path: Any, rows: Any, labels: Any, weights: Any) -> Any:
     """Check a proof against data in memory; never raises for a bad file."""
     return check.verdict(path, lambda claim: (rows, labels, weights), verify, records=Records)
 
 
-def check_file(path, data):
+def check_file(path: Any, data: Any) -> Any:
     """Check a proof against a CSV file."""
     return check.check_file(path, data, verify, records=Records)
 
