@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from scipy.optimize import Bounds, LinearConstraint, linprog, milp
 
-from psilearn import L0BoostClassifier, LPBoostClassifier, check, prove, prove_monomial
+from psilearn import L0BoostClassifier, LogicalBinarizer, LPBoostClassifier, check, prove, prove_monomial
 from psilearn.proofs import check_rules
 from psilearn.proofs.statement import ProofError
 
@@ -349,3 +349,30 @@ def test_categories_and_missing_values_are_refused(tmp_path):
     X[3, 0] = np.nan
     with pytest.raises(ProofError, match="LogicalBinarizer"):
         prove(LPBoostClassifier(), X, y, tmp_path / "none.proof")
+    A = LogicalBinarizer(support=None, missing=True, max_cuts=8).fit(X, y).transform(X)
+    prove(LPBoostClassifier(), A, y, tmp_path / "answers.proof")
+    assert check(tmp_path / "answers.proof", A, y).ok
+
+
+def test_one_class_against_the_others_is_proved(tmp_path):
+    X, y, _ = sample(k=3)
+    model = prove(L0BoostClassifier(binarizer="support"), X, y == 2, tmp_path / "one.proof")
+    answer = check(tmp_path / "one.proof", X, y == 2)
+    assert answer.ok, answer.message
+    assert answer.bound >= model.lower_bound_ - 1e-5 * abs(model.lower_bound_)
+
+
+def test_a_limit_on_the_number_of_rules_is_checked(proofs, tmp_path):
+    _, data, _, records = proofs["L0-RBoost, short"]
+    assert check(proofs["L0-RBoost, short"][2], *data).ok
+    claim, evidence = records[0], records[2]
+    fewer = {**claim, "problem": {**claim["problem"], "max_rules": 1}}
+    without = {**claim, "problem": {k: v for k, v in claim["problem"].items() if k != "max_rules"}}
+    for changed, says in (
+        ([fewer, *records[1:]], "too many rules"),
+        ([without, records[1], {**evidence, "theta": 0.5}, records[3]], "theta needs a limit"),
+        ([claim, records[1], {**evidence, "theta": -0.5}, records[3]], "too small"),
+        ([claim, records[1], {**evidence, "theta": evidence["theta"] + 0.5}, records[3]], "do not reach the bound"),
+    ):
+        written(tmp_path / "changed.proof", changed)
+        assert says in check(tmp_path / "changed.proof", *data).message
