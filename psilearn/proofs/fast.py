@@ -39,8 +39,10 @@ TERM = 2.0**-48
 MOST_HINGES, LEAST_EXPONENT = 6, -900
 #: What underflow may take from a sum.
 TINY = 1e-290
-#: Numbers in a table of intervals.
-BATCH = 1 << 15
+#: A product that is not above this may have lost digits.
+UNDERFLOW = 1e-250
+#: Numbers in a table of intervals, and places of neighbours that are remembered.
+BATCH, MOST_REMEMBERED = 1 << 15, 1 << 22
 _LONG = re.compile(rb"[0-9]{300}")
 
 
@@ -129,6 +131,20 @@ class Values:
             return np.where((excess > 0.0).any(axis=(1, 2)), np.inf, 0.0)
         return np.square(excess).sum(axis=(1, 2)) * (0.5 / self.l2) * (1.0 + (terms + 16) * UNIT) + TINY
 
+    def distances(self, i: int) -> tuple[Array, Array]:
+        """Return what grows with the distance from sample i, and bounds on its errors.
+
+        Its product with what is left for the penalty bounds a difference of scores, for l2 > 0 the square of one, but
+        for a factor (:meth:`.check.Linear.reach`).
+        """
+        if not self.is_linear:
+            diagonal = np.diagonal(self.X)
+            parts = diagonal + diagonal[i], 2.0 * self.X[i]
+            return parts[0] - parts[1], 8.0 * UNIT * (np.abs(parts[0]) + np.abs(parts[1])) + 4.0 * self.err
+        z = np.abs(self.X - self.X[i])
+        D = np.square(z).sum(axis=1) if self.l2 > 0.0 else (z / self.l1[0]).max(axis=1, initial=0.0)
+        return D, (z.shape[1] + 8) * UNIT * D + TINY
+
 
 class Search(check.Search):
     """The checker's search; leaves, cuts and conflicts wait until there are enough of them to be valued together."""
@@ -140,7 +156,7 @@ class Search(check.Search):
         self.values, self.waiting = Values(self), list[Any]()
         self.judge = check.Search(problem, bound, unit, margin)  # for what is decided exactly
         self.bound_above = math.nextafter(float(bound), math.inf)
-        self.exact_count = 0
+        self.orders, self.exact_count = dict[int, Any](), 0
 
     def _refresh(self, i: int) -> None:
         """Keep the ends of an interval as doubles, rounded outwards, and the side of t it lies on."""
@@ -263,6 +279,59 @@ class Search(check.Search):
         for i, weight in spared.items():
             relief[i] = math.ldexp(float(weight), self.e)
         self._claim(numbers, record["weights"], relief, math.ldexp(float(total), self.e))
+
+    # neighbours
+
+    def _neighbours(self, i: int, gap: Fraction, same: bool, ball: Any = None) -> None:
+        """Do what the checker does where floating point cannot tell."""
+        if not self._are_near(i, gap, same):
+            super()._neighbours(i, gap, same, ball)
+
+    def _are_near(self, i: int, gap: Fraction, same: bool) -> bool:
+        """Whether the exact rule certainly accepts, without a ball.
+
+        Samples whose distances may be equal are a group: each must be as near as the farthest of them, with as much
+        left for the penalty as before the first of them, so their order does not matter.
+        """
+        values, problem = self.values, self.problem
+        is_l1 = values.is_linear and values.l2 == 0.0
+        if is_l1 and (problem.m > 1 or not values.l1.all()):
+            return False
+        if not ((problem.k == 2 or same) and gap >= 0 and self.bound > 0):
+            return False
+        order, begins, farthest = self._order(i)
+        taken = ((values.own[order] == values.own[i]) == same) & (self.sides[order] >= 0)
+        caps = values.cap * (1.0 - 4.0 * self.problem.n * UNIT)  # sums of these are not above the true ones
+        sums = np.cumsum(np.where(taken, caps[order], 0.0))
+        spent = caps[self.sides < 0].sum() + np.append(0.0, sums[:-1])
+        left = (self.bound_above - spent[begins]) * (1.0 + 8.0 * UNIT)
+        reach = float(gap) * (1.0 - 4.0 * UNIT)
+        if not is_l1:
+            reach *= reach * values.l2 / (2.0 if problem.k == 2 else 4.0)
+        if not reach > UNDERFLOW:
+            return False
+        is_near = ~taken | (left * farthest <= reach * (1.0 - 16.0 * UNIT))
+        ends = (left <= 0.0) | (taken & (self.sides[order] > 0))
+        if not ends.any():
+            return bool(is_near.all() and caps[self.sides < 0].sum() + sums[-1] >= self.bound_above)
+        last = begins[int(np.argmax(ends))]
+        return bool(is_near[: int(np.searchsorted(begins, last, side="right"))].all())
+
+    def _order(self, i: int) -> tuple[Array, Array, Array]:
+        """Return the samples by distance from i, the places where their groups begin, and the groups' distances."""
+        if i not in self.orders:
+            if len(self.orders) * self.problem.n > MOST_REMEMBERED:
+                self.orders.clear()
+            D, error = self.values.distances(i)
+            order = np.argsort(D, kind="stable")
+            low = np.minimum.accumulate((D - error)[order][::-1])[::-1]
+            high = np.maximum.accumulate((D + error)[order])
+            is_first = np.append(True, low[1:] > high[:-1])
+            begins = np.maximum.accumulate(np.where(is_first, np.arange(order.size), 0))
+            ends = np.append(np.flatnonzero(is_first)[1:], order.size) - 1
+            farthest = high[ends[np.cumsum(is_first) - 1]] * (1.0 + 8.0 * UNIT)
+            self.orders[i] = order, begins, farthest
+        return self.orders[i]
 
     # rules
 

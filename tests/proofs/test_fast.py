@@ -131,6 +131,51 @@ def test_values_are_lower_bounds_and_close(name):
     assert checked >= 40
 
 
+def holds(search, i, gap, same):
+    """Whether the exact rule accepts."""
+    try:
+        search._neighbours(i, gap, same)
+    except exact.Rejected:
+        return False
+    return True
+
+
+NEIGHBOURS = {**CASES, "l1 on a grid": (PsiClassifier(penalty="l1"), 2), "grid": (PsiClassifier(), 2)}
+
+
+@pytest.mark.parametrize("name", NEIGHBOURS)
+def test_neighbours_hold_a_margin_only_where_the_exact_rule_says_so(name):
+    """Margins around the largest that the exact rule accepts, with samples given up and believed at random."""
+    model, k = NEIGHBOURS[name]
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(25, 2)).round(1 if "grid" in name else 9)
+    y = rng.integers(0, k, 25)
+    y[:k] = range(k)
+    weights = 10.0 ** rng.uniform(-6, 6, 25) if name == "weights" else None
+    problem = state(model.set_params(time_limit=1.0).fit(X, y, weights), X, y, weights).exact
+    decided = accepted = 0
+    for _ in range(60):
+        bound = Fraction(float(rng.uniform(0.1, 0.6) * sum(map(float, problem.cost))))
+        mine, theirs = fast.Search(problem, bound, -40, -30), exact.Search(problem, bound, -40, -30)
+        for j in rng.choice(problem.n, 6, replace=False).tolist():
+            ends = (mine.jump, None) if rng.random() < 0.4 else (None, mine.jump)
+            mine._set(j, *ends)
+            theirs._set(j, *ends)
+        i, same = int(rng.integers(problem.n)), bool(k > 2 or rng.random() < 0.5)
+
+        low, high = Fraction(0), Fraction(10**6)
+        for _ in range(70):
+            middle = (low + high) / 2
+            low, high = (low, middle) if holds(theirs, i, middle, same) else (middle, high)
+        for factor in (0.0, 0.5, 1 - 1e-9, 1 - 2e-16, 1.0, 1 + 2e-16, 1 + 1e-9, 1.1, 3.0):
+            gap = high * Fraction(factor)
+            is_held = holds(theirs, i, gap, same)
+            assert is_held or not mine._are_near(i, gap, same)
+            decided += is_held and mine._are_near(i, gap, same)
+            accepted += is_held
+    assert decided > 0.3 * accepted
+
+
 def test_ends_that_are_no_doubles_are_rounded_outwards_and_remembered(folder):  # noqa: F811
     _, X, y = honest("psi", folder)
     problem = state(PsiClassifier(solver="mip").fit(X, y), X, y).exact
