@@ -302,7 +302,7 @@ class Response(NamedTuple):
 
 def respond(problem: Problem, query: Query, scores: Scores) -> Response:
     """Return R = argmax gain(R) - <R, F> - delta/2 ||R - R0||^2, the centre R0 being such a response itself."""
-    from ..response_jit import BEND, GAIN, LINEAR, RISK, respond_k_class, respond_two_class  # numba costs import time
+    from .response_jit import BEND, GAIN, LINEAR, RISK, respond_k_class, respond_two_class  # numba costs import time
 
     breakpoints = np.array([t for _, t in problem.loss.hinges])
     chain = (*query.centres, query.at)

@@ -27,7 +27,6 @@ from ...core.spaces import KernelSpace
 from ...solvers import solve_path
 from ..base import MarginEstimator
 from ..encode import encode
-from ..warmup import warm_up
 
 Array = NDArray[np.float64]
 Rows = NDArray[np.intp]
@@ -177,7 +176,6 @@ def _along_path(
     if any(known):
         assert isinstance(problem.space, KernelSpace)
         problem = replace(problem, space=KernelSpace(problem.space.K, *known))
-    warm_up(problem, model.solver, clock)
     problems = []
     for at in order:
         model.C = float(family.Cs[at])
