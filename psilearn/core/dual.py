@@ -92,17 +92,22 @@ class Dual:
     @cached_property
     def price_floors(self) -> NDArray[np.float64]:
         """Numbers not above the true products C weight_i c_k, shape (n, number of hinges)."""
-        slopes = np.broadcast_arrays(self.weights, *self.loss.slopes(self.y))[1:]
-        costs = product_below(np.float64(self.C), self.weights)
-        return product_below(costs[:, None], np.array(slopes, dtype=np.float64).reshape(-1, self.n).T)
+        slopes = self.loss.slopes(self.y)
+        alike = self.n > 0 and self.weights.min() == self.weights.max() and not any(map(np.ndim, slopes))
+        weights = self.weights[:1] if alike else self.weights
+        costs = product_below(np.float64(self.C), weights)
+        columns = [product_below(costs, slope) for slope in slopes]
+        return np.broadcast_to(np.array(columns).reshape(len(columns), -1).T, (self.n, len(columns)))
 
     @cached_property
     def limit_floors(self) -> NDArray[np.float64]:
         """Numbers not above the true limits C weight_i sum_k c_k of the multipliers."""
-        total = np.zeros(self.n)
-        for price in self.price_floors.T:
+        floors = self.price_floors
+        alike = self.n > 0 and floors.strides[0] == 0
+        total = np.zeros(1 if alike else self.n)
+        for price in floors[: total.size].T:
             total = difference_below(price, -total)
-        return total
+        return np.broadcast_to(total, self.n)
 
     def accepts(self, R: NDArray[np.float64]) -> bool:
         """Whether R are finite multipliers of the right shape."""

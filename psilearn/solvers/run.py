@@ -18,8 +18,8 @@ from ..core.problem import Problem
 from ..core.result import ROUNDING, Certificate, Claim, Result, Status, agreed_bound, go_on_after
 from ..core.solving import Clock, Options, reporting_as
 from .bounded import bounded
-from .choice import choose_convex, choose_exact, interior_work
-from .registry import SOLVERS, Solver, load, refusal, surrogate
+from .choice import choose_convex, choose_convex_path, choose_exact, interior_work
+from .registry import SOLVERS, Solver, load, refusal, surrogate, takes
 
 #: What "auto" spends on proving the optimum of a loss that jumps: nodes times their size, about half a second, counted
 #: so that a fit can be repeated exactly; the size of the smallest node of a k-class search, whose steps are made in
@@ -96,6 +96,8 @@ def _handed(entry: Solver, problem: Problem) -> dict[str, Any]:
         handed["inner"] = solve_convex
     if "finish" in entry.needs:
         handed["finish"] = load("l1").solve if interior_work(problem) <= entry.finish_work else None
+        if takes("newton", problem):
+            handed["finish"] = load("newton").solve
     return handed
 
 
@@ -112,7 +114,7 @@ def solve_path(
         return results if first.is_convex else _improved_by_neighbours(problems, results, solver, options)
     shared = all(p.space is first.space and p.y is first.y and p.weights is first.weights for p in problems)
     if solver == "auto" and first.is_convex:
-        solver = choose_convex(first)
+        solver = choose_convex_path(first)
     if solver == "smoothed" and shared and load(solver).takes_path(first):
         results = load(solver).solve_path(problems, options, **_handed(SOLVERS[solver], first))
         for result in results:

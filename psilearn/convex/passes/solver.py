@@ -10,7 +10,7 @@ Multipliers and centres are never stored: each is a function of a point, so a sh
 
 One pass over the data gives the smoothed risk with two derivatives, and the gain of the multipliers; objective, dual
 value and the next Newton step follow. With many samples the first centre is enough: smoothing alone costs about
-(density of the margins at a breakpoint) width^2 / 2 of the objective. At the end two passes make the bound rigorous
+(density of the margins at a breakpoint) width^2 / 2 of the objective. At the end one more makes the bound rigorous
 (:mod:`psilearn.core.chunks.proof`). Cost: a pass takes O(n m p) and O(near (m p)^2), near being the samples that can
 move.
 """
@@ -304,10 +304,10 @@ class _Search:
         return Implied(self.here.at, self.centres, self.here.sums.peak)
 
     def certify(self, options: Options, R: Implied) -> bool:
-        """Prove rigorously what multipliers say of the present point, in two passes; is it within the tolerance?"""
+        """Prove rigorously what multipliers say of the present point, in a pass; is it within the tolerance?"""
         p, V = self.problem, self.here.at.V
         W, b = p.scaling.coefficients(V)
-        self.passes += 2
+        self.passes += 1
         found = p.bound(R, W, b)
         if found is None:
             return False
