@@ -7,7 +7,7 @@ Every bound is a lower bound on the convex optimum, whatever multipliers come in
 from __future__ import annotations
 
 import math
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -48,6 +48,11 @@ class Proof(NamedTuple):
     bound: float
     multipliers: NDArray[np.float64]
     evidence: NDArray[np.float64] | None = None
+
+
+@lru_cache(maxsize=1 << 10)
+def _price_floor(C: float, weight: float, slope: float) -> float:
+    return float(product_below(product_below(C, weight), slope))
 
 
 class Dual:
@@ -94,10 +99,11 @@ class Dual:
         """Numbers not above the true products C weight_i c_k, shape (n, number of hinges)."""
         slopes = self.loss.slopes(self.y)
         alike = self.n > 0 and self.weights.min() == self.weights.max() and not any(map(np.ndim, slopes))
-        weights = self.weights[:1] if alike else self.weights
-        costs = product_below(np.float64(self.C), weights)
-        columns = [product_below(costs, slope) for slope in slopes]
-        return np.broadcast_to(np.array(columns).reshape(len(columns), -1).T, (self.n, len(columns)))
+        if alike:
+            floors = np.array([_price_floor(self.C, float(self.weights[0]), float(slope)) for slope in slopes])
+            return np.broadcast_to(floors, (self.n, len(slopes)))
+        costs = product_below(np.float64(self.C), self.weights)
+        return np.array([product_below(costs, slope) for slope in slopes]).reshape(len(slopes), -1).T
 
     @cached_property
     def limit_floors(self) -> NDArray[np.float64]:

@@ -231,7 +231,11 @@ class Problem(Dual):
 
     def priced(self, loss: Loss, C: float) -> Problem:
         """Return the problem with another loss and C; itself if they are the same, with all that it remembers."""
-        return self if C == self.C and loss == self.loss else replace(self, loss=loss, C=C)
+        if C == self.C and loss == self.loss:
+            return self
+        other = replace(self, loss=loss, C=C)
+        other.__dict__["signs"] = self.signs
+        return other
 
     def subset(self, rows: NDArray[np.intp]) -> Problem:
         """Return the problem on some of the samples (same number of classes, same C)."""

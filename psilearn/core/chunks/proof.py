@@ -181,11 +181,10 @@ def _evidence(rows: Problem, form: Form, claims: list[Claim], scores: Scores, st
     """Return the evidence of some samples for every claim: two products of matrices for all of them."""
     assert isinstance(rows.space, LinearSpace)
     X, m = rows.space.X, form.n_functions
-    size = np.abs(X)
+    above = 1.0 + gamma(max(X.shape) + 16)
+    columns, lengths = (np.sqrt(np.einsum(sums, X, X)) * above for sums in ("ij,ij->j", "ij,ij->i"))
     D = np.vstack([step.D for step in steps])
-    V, reach = D @ X, (np.abs(D) @ size) * (1.0 + gamma(rows.n + 8))
-    points = np.abs(np.vstack([claim.value.at.V for claim in claims]))
-    reaches = (points[:, :-1] / form.scale) @ size.T + points[:, -1:]
+    V, reach = D @ X, np.outer(np.sqrt(np.einsum("ij,ij->i", D, D)) * above, columns * above)
     for at, (claim, step) in enumerate(zip(claims, steps)):
         mine = slice(at * m, (at + 1) * m)
         original = rows.priced(claim.value.loss, claim.value.C)
@@ -194,8 +193,10 @@ def _evidence(rows: Problem, form: Form, claims: list[Claim], scores: Scores, st
         tilt = tilt_of(rows, claim.value, scores)
         if tilt is not None:
             risk += float(np.sum(tilt * F))
-        limits = rows.priced(claim.query.loss, 1.0).dual_limits
-        error = 8.0 * claim.query.C * gamma(form.mean.size + 16) * float(limits @ reaches[mine].max(axis=0))
+        limits, point = rows.priced(claim.query.loss, 1.0).dual_limits, claim.value.at.V
+        size = np.sqrt(np.sum((point[:, :-1] / form.scale) ** 2, axis=1)).max() * float(limits @ lengths)
+        size += np.abs(point[:, -1]).max() * float(limits.sum())
+        error = 8.0 * claim.query.C * gamma(form.mean.size + 16) * size * above
         numbers = Compensated.of(np.array([*step.numbers, risk]))
         vector = Compensated.of(V[mine], reach[mine])
         yield Evidence(vector, numbers, step.totals.surplus, error, rows.n, step.totals.feasible)

@@ -118,6 +118,8 @@ class Query(NamedTuple):
         The point where the concave part of ``truncated`` was linearised.
     truncated : Loss or None
         The loss that was linearised there.
+    every : int
+        Of the samples that can move, one in so many tells the second derivatives.
     """
 
     at: Smoothing
@@ -126,6 +128,7 @@ class Query(NamedTuple):
     centres: tuple[Smoothing, ...] = ()
     anchor: Array | None = None
     truncated: Loss | None = None
+    every: int = 1
 
 
 class Sums(NamedTuple):
@@ -276,7 +279,9 @@ def _smoothed(problem: Problem, form: Form, query: Query, scores: Scores) -> Sum
         costs = query.C * problem.costs
         tilt_gain = float(np.sum(problem.loss.dual_gain(own_entries(problem, tilt), costs, problem.y)))
     assert isinstance(problem.space, LinearSpace)
-    hessian = _hessian(problem.space.X, found.moving, found.free, found.curvature, form.scale)
+    some = slice(None, None, query.every)
+    told = found.moving[some], found.free[some], query.every * found.curvature[some]
+    hessian = _hessian(problem.space.X, *told, form.scale)
     return Sums(risk, smooth, found.gain, tilt_gain, net, hessian, found.moving.size, peak=found.peak)
 
 
@@ -314,9 +319,9 @@ def respond(problem: Problem, query: Query, scores: Scores) -> Response:
     if problem.n_classes == 2:
         R, moving, curvature = np.empty((1, problem.n)), np.empty(problem.n, dtype=np.intp), np.empty(problem.n)
         totals = np.zeros(5)
-        widths, reaches = np.array([at.width for at in chain]), np.array([at.reach for at in chain])
+        inverse_widths, reaches = np.array([1.0 / at.width for at in chain]), np.array([at.reach for at in chain])
         count = respond_two_class(
-            scores.F, scores.chain(query), widths, reaches, query.C, problem.signs,
+            scores.F, scores.chain(query), inverse_widths, reaches, query.C, problem.signs,
             np.ascontiguousarray(problem.prices), breakpoints, R[0], moving, curvature, totals,
         )  # fmt: skip
         gain, risk = float(totals[GAIN]), float(totals[RISK])
