@@ -29,6 +29,9 @@ from ..base import MarginEstimator
 from ..encode import encode
 from ..warmup import warm_up
 
+#: Fits that only compare candidates are accurate to the tolerance of the estimator times this.
+SEARCH_TOL = 10.0
+
 Array = NDArray[np.float64]
 Rows = NDArray[np.intp]
 
@@ -186,7 +189,8 @@ def _along_path(
         if model.penalty == "adaptive-l1":
             here = replace(here, penalty=model._penalty(here, clock))
         problems.append(here)
-    options = replace(model._options(clock.left / len(problems)), certify=False)
+    options = model._options(clock.left / len(problems))
+    options = replace(options, certify=False, tol=SEARCH_TOL * options.tol)
     results = solve_path(problems, model.solver, options)
     W, b = np.vstack([r.coef for r in results]), np.concatenate([r.intercept for r in results])
     F = model._scores_of(held_out.X, sample, W, b)
