@@ -86,7 +86,7 @@ class Settings(SolverSettings):
         Samples per round at most; their block of the Gram matrix takes 32 MiB for 2048.
     """
 
-    working_set: int = 2048
+    working_set: int = 6144
 
 
 def solve(problem: Problem, options: Options, start: Result | None = None) -> Result:
@@ -184,6 +184,7 @@ def _advance(dual: Dual, violation: float, size: int, most: int, clock: Clock) -
         if price > dual.work or not dual.newton():
             break
         dual.work = max(dual.work - price, 0.0)
+    dual.settle()
     return moves
 
 

@@ -128,7 +128,10 @@ def shared_of(estimator: Any, data: Data) -> Shared | None:
     X, y = worker._validated(data.X, data.y)
     space = worker._space(encode(X, y, worker.classes_, None, None, is_precomputed=True), None)
     if isinstance(space, KernelSpace):
-        return Shared("precomputed", space.K, (space.known_psd, space.entry_error))
+        try:
+            return Shared("precomputed", np.asarray(space.K), (space.known_psd, space.entry_error))
+        except MemoryError:
+            return None
     return Shared("linear", np.asarray(space.X))
 
 
