@@ -39,7 +39,8 @@ def warm_up(problem: Problem, solver: str, clock: Clock) -> None:
         needed.append((choose_exact(problem), problem))
     for name, kind in needed:
         tiny = _tiny(kind)
-        key = (name, repr(tiny.loss), repr(tiny.penalty), tiny.n_classes, tiny.space.kind, getattr(tiny.space, "is_stored", True))
+        is_stored = getattr(tiny.space, "is_stored", True)
+        key = (name, repr(tiny.loss), repr(tiny.penalty), tiny.n_classes, tiny.space.kind, is_stored)
         if key not in _warm and takes(name, tiny):
             with reporting_as("compiling"):
                 solve(tiny, name, Options(max_iter=None if tiny.n_classes == 2 else NODES))

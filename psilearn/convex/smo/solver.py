@@ -83,7 +83,7 @@ class Settings(SolverSettings):
     Attributes
     ----------
     working_set : int
-        Samples per round at most; their block of the Gram matrix takes 32 MiB for 2048.
+        Samples per round at most; their block of the Gram matrix takes 144 MiB in float32 for 6144.
     """
 
     working_set: int = 6144

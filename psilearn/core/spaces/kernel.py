@@ -88,7 +88,8 @@ class KernelSpace:
     def sharp_quadratic(self, D: NDArray[np.float64]) -> tuple[float, float]:
         """Do what :meth:`quadratic` does with an error of some 2^-85 (sum_i |d_i| s_i)^2."""
         used = np.flatnonzero(D.any(axis=1))
-        found = sharp_product(D[used], self.K, used, self.row_reach.max(initial=0.0) * self.row_reach * (1.0 + 4.0 * UNIT))
+        peaks = self.row_reach.max(initial=0.0) * self.row_reach * (1.0 + 4.0 * UNIT)
+        found = sharp_product(D[used], self.K, used, peaks)
         if found is None:
             return self.quadratic(D)
         high, low, radius = found
