@@ -37,6 +37,8 @@ class Constants:
 
     Attributes
     ----------
+    fewest : int
+        Half of the samples move in a round at most, or this many.
     moves_per_sample : int
         Inner moves per sample of a round before the scores of all samples are brought up to date.
     inner_accuracy : float
@@ -53,6 +55,7 @@ class Constants:
         Rounds in which the gap has not shrunk by a hundredth, at most.
     """
 
+    fewest: int = 2048
     moves_per_sample: int = 20
     inner_accuracy: float = 0.2
     rounds_alone: int = 8
@@ -148,7 +151,7 @@ def _rescaled(problem: Problem, R: Array) -> Array:
 
 def _run(dual: Dual, options: Options, clock: Clock) -> Status | None:
     """Rounds until the gap is closed; None, or the status that says why not."""
-    size = options.of(Settings).working_set
+    size = min(options.of(Settings).working_set, max(_C.fewest, dual.problem.n // 2))
     most = max(_C.most_moves, 100 * dual.problem.n) if options.max_iter is None else options.max_iter
     smallest, idle, fresh = math.inf, 0, False
     while True:
