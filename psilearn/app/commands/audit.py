@@ -52,7 +52,9 @@ def audit(
         Path | None, typer.Option(help="Write the ranking of all rows here, as CSV; with --apply the corrected table.")
     ] = None,
     top: Annotated[int, typer.Option(min=1, help="Rows to show.")] = 20,
-    repeats: Annotated[int, typer.Option(min=1, help="How often the rows are divided anew.")] = 1,
+    repeats: Annotated[
+        int | None, typer.Option(min=1, help="How often the rows are divided anew (default: 3, beyond 1,000 rows 1).")
+    ] = None,
     exact: Annotated[
         float, typer.Option(min=0, help="Seconds for proving what it costs to believe a suspect, two classes only.")
     ] = 5.0,

@@ -12,15 +12,16 @@ from ..audit import find_label_issues
 from ..encoding import TableEncoder
 from ..tables import Understanding
 
-#: Seconds an audit takes for each row, up to as many rows; beyond, its fits see a part of the rows.
-SECONDS_PER_ROW, MOST_ROWS = 0.0035, 4000
+#: Seconds an audit takes for each row, up to as many rows; beyond, its fits see a part of the rows. Up to as many as the
+#: last, twice that: the rows are divided several times.
+SECONDS_PER_ROW, MOST_ROWS, FEW_ROWS = 0.0035, 4000, 1000
 #: Part of the budget that the audit may take; what would take longer is left to ``psilearn audit``.
 SHARE = 0.4
 
 
 def audit_seconds(rows: int) -> float:
     """Return about how long an audit takes."""
-    return SECONDS_PER_ROW * min(rows, MOST_ROWS)
+    return SECONDS_PER_ROW * (min(rows, MOST_ROWS) + min(rows, FEW_ROWS))
 
 
 def is_audited(rows: int, budget: float) -> bool:

@@ -28,6 +28,9 @@ from ...solvers import solve_path
 from ..base import MarginEstimator
 from ..encode import encode
 
+#: Fits that only compare candidates are accurate to the tolerance of the estimator times this.
+SEARCH_TOL = 10.0
+
 Array = NDArray[np.float64]
 Rows = NDArray[np.intp]
 
@@ -124,7 +127,10 @@ def shared_of(estimator: Any, data: Data) -> Shared | None:
     X, y = worker._validated(data.X, data.y)
     space = worker._space(encode(X, y, worker.classes_, None, None, is_precomputed=True), None)
     if isinstance(space, KernelSpace):
-        return Shared("precomputed", space.K, (space.known_psd, space.entry_error))
+        try:
+            return Shared("precomputed", np.asarray(space.K), (space.known_psd, space.entry_error))
+        except MemoryError:
+            return None
     return Shared("linear", np.asarray(space.X))
 
 
@@ -184,7 +190,8 @@ def _along_path(
         if model.penalty == "adaptive-l1":
             here = replace(here, penalty=model._penalty(here, clock))
         problems.append(here)
-    options = replace(model._options(clock.left / len(problems)), certify=False)
+    options = model._options(clock.left / len(problems))
+    options = replace(options, certify=False, tol=SEARCH_TOL * options.tol)
     results = solve_path(problems, model.solver, options)
     W, b = np.vstack([r.coef for r in results]), np.concatenate([r.intercept for r in results])
     F = model._scores_of(held_out.X, sample, W, b)
