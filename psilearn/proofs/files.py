@@ -28,18 +28,22 @@ def rounded_down(value: Fraction) -> float:
     return math.nextafter(near, -math.inf) if Fraction(near) > value else near
 
 
-def checker_of(path: str | Path) -> Any:
+def checker_of(path: str | Path, fast: bool = False) -> Any:
     """Return the module that checks a file: about rules if it says so, else about margin classifiers."""
     try:
         with gzip.open(path, "rb") as file:
             is_about_rules = b'"psilearn rules proof"' in file.readline(1 << 12)
     except (OSError, EOFError, zlib.error):
         is_about_rules = False
-    if not is_about_rules:
-        return checker
-    from . import check_rules
+    if is_about_rules:
+        from . import check_rules
 
-    return check_rules
+        return check_rules
+    if fast:
+        from . import fast as fast_checker
+
+        return fast_checker
+    return checker
 
 
 @contextmanager

@@ -12,8 +12,8 @@ from ..audit import find_label_issues
 from ..encoding import TableEncoder
 from ..tables import Understanding
 
-#: Seconds an audit of two classes takes: for itself, and for each row, up to as many; beyond, its fits see a part of the
-#: rows. Few rows take twice that: they are divided several times. Measured on tables of 120 to 2,000 rows.
+#: Seconds an audit of two classes takes: for itself, and for each row, up to as many; beyond, its fits see a part of
+#: them. Few rows take twice that: they are divided several times. Measured on tables of 120 to 2,000 rows.
 SECONDS, SECONDS_PER_ROW, MOST_ROWS, FEW_ROWS = 2.0, 0.0035, 4000, 1000
 #: Part of the budget that the audit may take; what would take longer is left to ``psilearn audit``.
 SHARE = 0.4

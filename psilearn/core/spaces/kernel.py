@@ -103,6 +103,17 @@ class KernelSpace:
         total = math.fsum(terms.tolist())
         return total, error * (1.0 + gamma(V.size + 8)) + UNIT * abs(total) + self.n * TINY
 
+    def sharp_scores(self, W: NDArray[np.float64], b: NDArray[np.float64]) -> tuple[NDArray[np.float64], float] | None:
+        """Return :meth:`scores` and ||W||^2 as if sums were exact, whatever was remembered; None beyond their range."""
+        used = np.flatnonzero(np.any(W != 0, axis=0))
+        found = sharp_product(np.ascontiguousarray(W[:, used].T), self.K, used, self.row_reach**2 * (1.0 + 4.0 * UNIT))
+        if found is None:
+            return None
+        high, low, _ = found
+        product = W * high
+        terms = np.concatenate([product.ravel(), product_error(W, high, product).ravel(), (W * low).ravel()])
+        return (high + low).T + b, math.fsum(terms.tolist())
+
     def norm_size(self, W: NDArray[np.float64]) -> float:
         """Return an upper bound on the sum of the absolute values of the terms of ||W||^2, times four for _product."""
         return 4.0 * float(np.sum((np.abs(W) @ self.row_reach) ** 2))
@@ -119,10 +130,14 @@ class KernelSpace:
         largest = np.maximum(self.K.max(axis=1, initial=0.0), -self.K.min(axis=1, initial=0.0))
         return np.nextafter(np.sqrt(largest.astype(np.float64)), np.inf)
 
+    def score_size(self, W: NDArray[np.float64]) -> float:
+        """Return an upper bound on the sums of the absolute values of the terms of K v_j."""
+        return float((np.abs(W) @ self.row_reach).max(initial=0.0)) * float(self.row_reach.max(initial=0.0))
+
     def score_error(self, W: NDArray[np.float64], b: NDArray[np.float64]) -> float:
         """Return a bound on the rounding errors of all :meth:`scores` of these coefficients."""
-        size = float((np.abs(W) @ self.row_reach).max(initial=0.0)) * float(self.row_reach.max(initial=0.0))
-        return 4.0 * (gamma(self.n + 8) + self.entry_error) * (size + float(np.abs(b).max(initial=0.0))) + self.n * TINY
+        size = self.score_size(W) + float(np.abs(b).max(initial=0.0))
+        return 4.0 * (gamma(self.n + 8) + self.entry_error) * size + self.n * TINY
 
     @cached_property
     def squared_norms(self) -> NDArray[np.float64]:

@@ -27,7 +27,6 @@ from ...core.spaces import KernelSpace
 from ...solvers import solve_path
 from ..base import MarginEstimator
 from ..encode import encode
-from ..warmup import warm_up
 
 #: Fits that only compare candidates are accurate to the tolerance of the estimator times this.
 SEARCH_TOL = 10.0
@@ -183,7 +182,6 @@ def _along_path(
     if any(known):
         assert isinstance(problem.space, KernelSpace)
         problem = replace(problem, space=KernelSpace(problem.space.K, *known))
-    warm_up(problem, model.solver, clock)
     problems = []
     for at in order:
         model.C = float(family.Cs[at])
