@@ -115,8 +115,8 @@ def solve_path(
 ) -> list[Result]:
     """Solve problems on the same samples, neighbours alike and C rising: each helps the next.
 
-    Data in blocks are read for all problems at once; ``starts`` makes results to begin with. Where ``options`` ask for no
-    certificates, losses that are not convex are brought to local optima only.
+    Data in blocks are read for all problems at once; ``starts`` makes results to begin with. Where ``options`` ask for
+    no certificates, losses that are not convex are brought to local optima only.
     """
     first = problems[0]
     if first.space.kind == "chunked":

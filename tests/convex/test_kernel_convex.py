@@ -410,6 +410,9 @@ def test_a_matrix_on_demand_is_the_stored_one(kernel, sparse):
     value, error = space.quadratic(D)
     assert abs(value - truth) <= error
     assert space.scores(D.T, np.ones(2)) == pytest.approx(stored.scores(D.T, np.ones(2)))
+    scores, norm2 = space.sharp_scores(D.T, np.zeros(2))
+    assert np.sum(scores * D) == pytest.approx(norm2, rel=1e-12)
+    assert scores == pytest.approx(stored.sharp_scores(D.T, np.zeros(2))[0], rel=1e-9, abs=1e-11 * size)
 
 
 @pytest.mark.parametrize("k", [2, 3])

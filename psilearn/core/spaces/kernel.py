@@ -88,8 +88,7 @@ class KernelSpace:
     def sharp_quadratic(self, D: NDArray[np.float64]) -> tuple[float, float]:
         """Do what :meth:`quadratic` does with an error of some 2^-85 (sum_i |d_i| s_i)^2."""
         used = np.flatnonzero(D.any(axis=1))
-        peaks = self.row_reach.max(initial=0.0) * self.row_reach * (1.0 + 4.0 * UNIT)
-        found = sharp_product(D[used], self.K, used, peaks)
+        found = sharp_product(D[used], self.K, used, self._peaks)
         if found is None:
             return self.quadratic(D)
         high, low, radius = found
@@ -106,7 +105,7 @@ class KernelSpace:
     def sharp_scores(self, W: NDArray[np.float64], b: NDArray[np.float64]) -> tuple[NDArray[np.float64], float] | None:
         """Return :meth:`scores` and ||W||^2 as if sums were exact, whatever was remembered; None beyond their range."""
         used = np.flatnonzero(np.any(W != 0, axis=0))
-        found = sharp_product(np.ascontiguousarray(W[:, used].T), self.K, used, self.row_reach**2 * (1.0 + 4.0 * UNIT))
+        found = sharp_product(np.ascontiguousarray(W[:, used].T), self.K, used, self._peaks)
         if found is None:
             return None
         high, low, _ = found
@@ -129,6 +128,12 @@ class KernelSpace:
         # Without a copy of K of its absolute values, which takes longer than some fits.
         largest = np.maximum(self.K.max(axis=1, initial=0.0), -self.K.min(axis=1, initial=0.0))
         return np.nextafter(np.sqrt(largest.astype(np.float64)), np.inf)
+
+    @property
+    def _peaks(self) -> NDArray[np.float64]:
+        """Upper bounds on the absolute values of the entries of every column of K."""
+        others = self.row_reach if self.is_stored else self.row_reach.max(initial=0.0)
+        return self.row_reach * others * (1.0 + 4.0 * UNIT)
 
     def score_size(self, W: NDArray[np.float64]) -> float:
         """Return an upper bound on the sums of the absolute values of the terms of K v_j."""

@@ -30,6 +30,8 @@ from ..encode import encode
 
 #: Fits that only compare candidates are accurate to the tolerance of the estimator times this.
 SEARCH_TOL = 10.0
+#: Bytes of a Gram matrix that folds share; of a larger one each fit computes what it needs.
+MOST_SHARED = 1 << 30
 
 Array = NDArray[np.float64]
 Rows = NDArray[np.intp]
@@ -127,10 +129,9 @@ def shared_of(estimator: Any, data: Data) -> Shared | None:
     X, y = worker._validated(data.X, data.y)
     space = worker._space(encode(X, y, worker.classes_, None, None, is_precomputed=True), None)
     if isinstance(space, KernelSpace):
-        try:
-            return Shared("precomputed", np.asarray(space.K), (space.known_psd, space.entry_error))
-        except MemoryError:
+        if 8 * space.n**2 > MOST_SHARED:
             return None
+        return Shared("precomputed", np.asarray(space.K), (space.known_psd, space.entry_error))
     return Shared("linear", np.asarray(space.X))
 
 
