@@ -150,6 +150,8 @@ def _booster_statement(
     is_margin = hasattr(booster, "nu_")
     if len(booster.results_) > 1 or (not is_margin and (booster.classes_.size > 2 or booster._is_short)):
         raise ProofError("Proofs of one problem per class, and of L0-RBoost with max_rules or points, are not written.")
+    if booster._has_all_cuts:
+        raise ProofError("Proofs about rules over all cut points (binarizer='all') are not written.")
     if getattr(result, "evidence", None) is None:
         raise ProofError("The fit holds no multipliers that prove a bound.")
     training = worker._read(X, y, sample_weight)
