@@ -242,6 +242,14 @@ class Problem(Dual):
             excess = np.where(capped, self.loss.convex_value(u, self.y) - self.loss.cap_of(self.y), 0.0)
         return tilt, float(self.costs @ excess) + float(steepness @ u)
 
+    def priced(self, loss: Loss, C: float) -> Problem:
+        """Return the problem with another loss and C; itself if they are the same, with all that it remembers."""
+        if C == self.C and loss == self.loss:
+            return self
+        other = replace(self, loss=loss, C=C)
+        other.__dict__["signs"] = self.signs
+        return other
+
     def subset(self, rows: NDArray[np.intp]) -> Problem:
         """Return the problem on some of the samples (same number of classes, same C)."""
         tilt = None if self.tilt is None else self.tilt[rows]

@@ -20,10 +20,11 @@ from ..core.chunks.checkpoint import Remembered, name_of_data
 from ..core.chunks.description import Description, describe, join
 from ..core.chunks.opening import is_chunked, is_dask, n_features_of, open_workers
 from ..core.chunks.problem import ChunkedProblem, ChunkedSpace
+from ..core.chunks.start import starting_widths
 from ..core.chunks.sums import Form
 from ..core.penalties import Penalty
 from ..core.problem import Problem
-from ..core.result import Certificate, Claim, Result
+from ..core.result import Result
 from ..core.solving import Options
 from ..core.spaces import LinearSpace, LowRank
 from ..core.spaces.gram import Kernel, scale_of
@@ -218,9 +219,11 @@ def starts_of(problems: Sequence[ChunkedProblem], seen: Description, options: Op
     share = problems[0].total_weight / float(weights.sum())
     penalty, loss = problems[0].penalty.convex_part, problems[0].loss.convex_part
     few = Problem(LinearSpace(form.features(X)), codes, form.classes.size, loss, penalty, 1.0, weights)
-    options = replace(options, tol=max(options.tol, SAMPLE_TOL))
-    found = solve_path([replace(few, C=problem.C * share) for problem in problems], "auto", options)
-    return [replace(f, multipliers=None, extra={}, certificate=Certificate(Claim.NONE, f.objective)) for f in found]
+    roughly = replace(options, tol=max(options.tol, SAMPLE_TOL), certify=False)
+    found = solve_path([replace(few, C=problem.C * share) for problem in problems], "auto", roughly)
+    block = Block(X, y, weights / form.factors[codes])
+    widths = starting_widths([replace(p, C=p.C * share) for p in problems], found, block, options.tol)
+    return [replace(f, multipliers=None, extra={"width": width}) for f, width in zip(found, widths)]
 
 
 def _keep(estimator: MarginParameters, result: Result, problem: ChunkedProblem) -> None:

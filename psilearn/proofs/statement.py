@@ -101,7 +101,9 @@ def state_problem(problem: Problem) -> Statement:
     """State a problem as it stands: its own rows, costs and codes of the classes are the data."""
     if problem.tilt is not None:
         raise ProofError("No rule of the checker speaks of a tilted problem.")
-    X: Any = problem.space.K if isinstance(problem.space, KernelSpace) else getattr(problem.space, "X", None)
+    X: Any = getattr(problem.space, "X", None)
+    if isinstance(problem.space, KernelSpace):
+        X = np.asarray(problem.space.K)
     if X is None:
         raise ProofError("A proof needs the rows of the data or their Gram matrix.")
     kernel: Record = {"kind": "linear"}

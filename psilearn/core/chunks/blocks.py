@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 
 #: Entries (rows times features) of a block that are worked on at a time; they stay in the cache.
-PART_ENTRIES = 1 << 18
+PART_ENTRIES = 1 << 19
 #: Entries of a block that is cut from one large array or file: 64 MB of float32.
 BLOCK_ENTRIES = 1 << 24
 

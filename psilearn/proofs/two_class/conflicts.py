@@ -15,13 +15,13 @@ theory of diagnosis from first principles, 1987).
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ...core.clock import now
 from ...exact.sample_state_jit import GONE, IN, OUT
 from ...exact.two_class.model import make_workspace, solve_fixed
 from ..statement import Record
@@ -153,7 +153,7 @@ class ConflictSearch:
 
     def run(self, seconds: float) -> bool:
         """Search; returns whether the goal is proved."""
-        self.end = time.monotonic() + seconds
+        self.end = now() + seconds
         out = np.zeros(self.kept.size, np.bool_)
         try:
             self.root = self._expand(self.kept.copy(), out, [])
@@ -195,7 +195,7 @@ class ConflictSearch:
 
     def _expand(self, kept: Mask, out: Mask, known: list[Disjoint]) -> State:
         """Close a state, dividing it if need be."""
-        if time.monotonic() > self.end:
+        if now() > self.end:
             raise GivenUp
         state, active = State(), Active(self.prices, list(known))
         active.restrict(kept, out)
