@@ -156,7 +156,7 @@ class Search(check.Search):
         self.values, self.waiting = Values(self), list[Any]()
         self.judge = check.Search(problem, bound, unit, margin)  # for what is decided exactly
         self.bound_above = math.nextafter(float(bound), math.inf)
-        self.orders, self.exact_count = dict[int, Any](), 0
+        self.orders = dict[int, Any]()
 
     def _refresh(self, i: int) -> None:
         """Keep the ends of an interval as doubles, rounded outwards, and the side of t it lies on."""
@@ -258,7 +258,6 @@ class Search(check.Search):
 
     def _decide(self, numbers: Numbers, floats: Any, whole: Any, conflicts: Any, weights: Any) -> None:
         """Value a claim exactly."""
-        self.exact_count += 1
         entries = numbers[2] if isinstance(numbers[2], list) else numbers[2].tolist()
         record = {"multipliers": entries} if weights is None else {"multipliers": entries, "weights": weights}
         low, high = whole or ([self._whole(u) for u in ends.tolist()] for ends in floats[:2])
