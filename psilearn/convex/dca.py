@@ -189,7 +189,8 @@ def _descend(problem: Problem, start: Result, options: Options, clock: Clock, in
         return _result(here, start.status, math.inf, steps, start, inner_gaps)
     while True:
         steps += 1
-        asked = replace(options, tol=tol, time_limit=clock.left, max_iter=None, certify=options.certify and tol <= options.tol)
+        certify = options.certify and tol <= options.tol
+        asked = replace(options, tol=tol, time_limit=clock.left, max_iter=None, certify=certify)
         warm = inner(here.majorant, asked, warm)
         inner_gaps.append(warm.gap)
         there = point_of(problem, warm.coef, warm.intercept)
