@@ -87,7 +87,8 @@ def defaults() -> Models:
 def studies(plan: Plan) -> Iterator[Study]:
     """What is measured."""
     repeats = 1 if plan.quick else 5
-    ours, halves = learners(plan.seconds(60.0, 10.0)), RepeatedStratifiedKFold(n_splits=2, n_repeats=repeats, random_state=0)
+    ours = learners(plan.seconds(60.0, 10.0))
+    halves = RepeatedStratifiedKFold(n_splits=2, n_repeats=repeats, random_state=0)
     tens = StratifiedKFold(10, shuffle=True, random_state=0)
     stumps = {"ada-50": lambda: ada(50)} | {name: RIVALS[name] for name in ("boosted", "rulefit")}
     if plan.quick:

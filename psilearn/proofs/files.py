@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import itertools
 import json
 import math
 import os
@@ -15,6 +16,9 @@ from typing import IO, Any
 
 from . import check as checker
 from .statement import Record
+
+#: Level of compression: 9 makes files a seventh smaller and takes eight times as long. Lines written at a time.
+LEVEL, LINES = 3, 256
 
 
 def rounded_up(value: Fraction) -> float:
@@ -61,6 +65,12 @@ def _whole(path: str | Path) -> Iterator[IO[bytes]]:
 
 def write(path: str | Path, records: Iterable[Record]) -> None:
     """Write records as JSON lines, gzip."""
-    with _whole(path) as file, gzip.GzipFile("", "wb", fileobj=file, mtime=0) as packed:
-        for record in records:
-            packed.write(json.dumps(record, separators=(",", ":")).encode() + b"\n")
+    encode = json.JSONEncoder(separators=(",", ":")).encode
+    with _whole(path) as file, gzip.GzipFile("", "wb", LEVEL, fileobj=file, mtime=0) as packed:
+        for lines in _batches(map(encode, records)):
+            packed.write("\n".join([*lines, ""]).encode())
+
+
+def _batches(lines: Iterator[str]) -> Iterator[list[str]]:
+    while batch := list(itertools.islice(lines, LINES)):
+        yield batch

@@ -153,6 +153,11 @@ def _booster_statement(
             "A proof is about one problem, and here is one problem per class: prove each class against the others, "
             "prove(booster, X, y == label, path)."
         )
+    if booster._has_all_cuts:
+        raise ProofError(
+            "Proofs about rules over all cut points (binarizer='all') are not written; they are for binarizer='auto' "
+            "or 'support'."
+        )
     if getattr(result, "evidence", None) is None:
         raise ProofError("The fit holds no multipliers that prove a bound.")
     training = worker._read(X, y, sample_weight)

@@ -20,9 +20,14 @@ from sklearn.model_selection import StratifiedKFold
 
 from ..core.solving import Clock
 from . import joint, lpboost
+from .large import near
+from .large.cut_points import CutPointOracle
 from .observations import Observations
 from .penalised import Step, VotePath
-from .pricing.oracles import Column, Oracle, answers
+from .pricing.oracles import Column, MonomialOracle, Oracle, answers
+
+#: Observations of two classes above which programs over rules are rounded first.
+MANY = 5000
 
 
 @dataclass(frozen=True)
@@ -93,7 +98,13 @@ class Program:
         oracle = self.oracle(order)
         if isinstance(oracle, joint.ClassOracle):
             return joint.solve(oracle, nu, **options)
+        if self.is_rounded(order):
+            return near.solve(self.data, oracle, nu, **options)
         return lpboost.solve(self.data, oracle, nu, **options)
+
+    def is_rounded(self, order: int) -> bool:
+        """Whether it is solved by :mod:`.large.near`."""
+        return self.data.y.size > MANY and isinstance(self.oracle(order), MonomialOracle | CutPointOracle)
 
     def path(self, order: int, gap: float, n_columns: int) -> VotePath:
         """The models for growing prices."""
@@ -261,7 +272,7 @@ def model_of(
     settings, clock = settings or Settings(), Clock(time_limit)
     part = program.sample(settings.rows, seed)
     if choice.strength is None:
-        return None if part is program else _of_nu(part, choice, clock, settings)
+        return None if part is program or program.is_rounded(choice.order) else _of_nu(part, choice, clock, settings)
     path, step = part.path(choice.order, 1e-6, settings.n_columns), None
     for strength in settings.strengths:
         step = path.step(strength, max(0.0, clock.left), strength == choice.strength)

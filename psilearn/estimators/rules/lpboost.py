@@ -56,10 +56,12 @@ class LPBoostClassifier(RuleBooster):
         With k > 2 classes: one program in which every rule votes for one class and margins are against the best rival
         class (see :mod:`psilearn.rules.joint`), or k problems of one class against all others. A given base learner
         has only the latter.
-    binarizer : "auto", "support" or LogicalBinarizer, default="auto"
+    binarizer : "auto", "support", "all" or LogicalBinarizer, default="auto"
         How features become yes/no attributes: up to 32 cut points for each number where the class can change, an
         attribute for each category and one for missing values ("auto"); or the few of them that still tell the classes
-        apart ("support"), as in the paper. Not used for data that are 0/1 already.
+        apart ("support"), as in the paper. Not used for data that are 0/1 already. "all" takes every cut point at which
+        the class changes, for rules of one condition: nothing is chosen beforehand, and ``attributes_`` are those that
+        the rules use.
     base_learner : classifier or "precomputed", default=None
         Another base learner instead of monomials: a scikit-learn classifier that takes sample weights (then nothing is
         proved), or "precomputed" if X itself holds the answers of the base classifiers, in [-1, 1].
@@ -142,6 +144,8 @@ class LPBoostClassifier(RuleBooster):
         checks.count("max_iter", self.max_iter, 1)
         checks.tolerance(self.tol)
         self._check_limits()
+        if self._has_all_cuts and (self.max_order != 1 or self._is_short or self.base_learner is not None):
+            raise ValueError("binarizer='all' is for max_order=1 without max_rules, points and base_learner.")
         if self.multiclass not in ("joint", "one-vs-rest"):
             raise ValueError(f"multiclass must be 'joint' or 'one-vs-rest', got {self.multiclass!r}.")
         if not is_auto(self.nu) and (not isinstance(self.nu, Real) or not 0 < float(self.nu) <= 1):
@@ -152,6 +156,8 @@ class LPBoostClassifier(RuleBooster):
 
     def _targets(self) -> list[int | None]:
         is_joint = self.classes_.size > 2 and self.multiclass == "joint" and self.base_learner is None
+        if is_joint and self._has_all_cuts:
+            raise ValueError("binarizer='all' with more than two classes needs multiclass='one-vs-rest'.")
         return [None] if is_joint else super()._targets()
 
     def _solve(self, data: Observations, seconds: float) -> tuple[list[Column], NDArray[Any], Any]:
