@@ -87,20 +87,18 @@ class Dual:
             a, b = missing.argmax(), missing.argmin()
             merit = (self.up[a] - self.G[a]) - (self.down[b] - self.G[b])
             chosen = _largest(merit, BALANCING)
-            R, *others = self._part(chosen)
-            kernels.rebalance(self.space.block(chosen, chosen), 1.0 / self.l2, *self._data(chosen), R, *others, missing)
-            self._move(chosen, R)
+            data = (self.y[chosen], self.prices[chosen], self.t, *self._part(chosen))
+            kernels.rebalance(self.space.block(chosen, chosen), 1.0 / self.l2, *data, missing)
+            self._move(chosen, data[3])
             self.price()
             if not float(np.abs(missing).max()) < size:
                 return False
         return True
 
-    def _data(self, chosen: NDArray[np.intp]) -> tuple[NDArray, Array, Array]:
-        return self.y[chosen], self.prices[chosen], self.t
-
-    def _part(self, chosen: NDArray[np.intp]) -> tuple[Array, ...]:
+    def _part(self, chosen: NDArray[np.intp]) -> tuple[Array, Array, Array, Array]:
         """Return copies of R, G, up and down of some samples."""
-        return tuple(np.ascontiguousarray(array[:, chosen]) for array in (self.R, self.G, self.up, self.down))
+        R, G, up, down = (np.ascontiguousarray(array[:, chosen]) for array in (self.R, self.G, self.up, self.down))
+        return R, G, up, down
 
     def _move(self, chosen: NDArray[np.intp], R: Array) -> None:
         """Set the multipliers of some samples and bring all scores up to date."""
@@ -154,9 +152,9 @@ class Dual:
         K, members = self.space.K, chosen
         if not self.space.is_stored:
             K, members = self.space.K.rough(chosen), np.arange(chosen.size)
-        R, *others = self._part(chosen)
-        moves = kernels.descend(K, members, 1.0 / self.l2, *self._data(chosen), R, *others, goal, max_moves)
-        self._move(chosen, R)
+        data = (self.y[chosen], self.prices[chosen], self.t, *self._part(chosen))
+        moves = kernels.descend(K, members, 1.0 / self.l2, *data, goal, max_moves)
+        self._move(chosen, data[3])
         self.moves += moves
         self.rounds += 1
         return moves
