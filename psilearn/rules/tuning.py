@@ -93,7 +93,7 @@ class Program:
             self._oracles[order] = self.oracle_of(self.data, order)
         return self._oracles[order]
 
-    def solve(self, order: int, nu: float, **options: object) -> lpboost.LPBoostResult:
+    def solve(self, order: int, nu: float, **options: Any) -> lpboost.LPBoostResult:
         """Solve with :func:`.lpboost.solve` or :func:`.joint.solve`."""
         oracle = self.oracle(order)
         if isinstance(oracle, joint.ClassOracle):
