@@ -95,10 +95,10 @@ class ScoreCard:
                     y += _SVG_LINE - 6 if place else 0
                     body += f'<text x="12" y="{y}"{weight}>{html.escape(line)}</text>'
                 body += f'<line x1="12" x2="548" y1="{y + 8}" y2="{y + 8}" stroke="#bbb"/>'
+        frame = f'<rect x="1" y="1" width="558" height="{y + 22}" fill="white" stroke="black"/>'
         return (
-            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 560 {y + 24}" font-family="sans-serif" font-size="15" '
-            f'style="max-width:44rem"><rect x="1" y="1" width="558" height="{y + 22}" fill="white" stroke="black"/>'
-            f"{body}</svg>"
+            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 560 {y + 24}" style="max-width:44rem" '
+            f'font-family="sans-serif" font-size="15">{frame}{body}</svg>'
         )
 
 
