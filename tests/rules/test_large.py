@@ -9,6 +9,7 @@ import pytest
 from scipy.optimize import linprog
 
 from psilearn import prove
+from psilearn.app import persist
 from psilearn.core.result import Status
 from psilearn.estimators.rules import LPBoostClassifier
 from psilearn.proofs.statement import ProofError
@@ -171,3 +172,12 @@ def test_several_classes_over_all_cut_points_are_fitted_one_by_one():
     model = LPBoostClassifier(binarizer="all", multiclass="one-vs-rest", nu="auto").fit(X, y)
     assert model.predict(X).shape == (90,)
     assert model.verify(X, y).ok
+
+
+def test_a_model_over_all_cut_points_is_kept_in_a_file(tmp_path):
+    X, y = mixed(1)
+    model = LPBoostClassifier(nu=0.6, binarizer="all").fit(X, y)
+    persist.save(model, tmp_path / "model.psi")
+    again = persist.load(tmp_path / "model.psi")
+    assert again.export_text() == model.export_text()
+    assert again.verify(X, y).ok

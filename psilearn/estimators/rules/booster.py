@@ -343,9 +343,10 @@ class RuleBooster(VotingRules, ABC):
         label = self.classes_[target]
         if key.sign < 0:
             label = self.classes_[0] if self.classes_.size == 2 else f"not {label}"
-        is_cut = isinstance(key, CutPoint)
-        parts = (cut_points.rule_of(key, self._chains),) if is_cut else ()
-        condition = Conjunction(parts) if self._has_all_cuts else condition_of(key, self.attributes_)
+        if isinstance(key, CutPoint):
+            condition = Conjunction((cut_points.rule_of(key, self._chains),))
+        else:
+            condition = condition_of(key, [] if self._has_all_cuts else self.attributes_)
         covered = condition.holds(training.table)
         right = covered & ((training.codes == target) == (key.sign > 0))
         return Rule(condition, key.sign, label, float(training.weight @ covered), float(training.weight @ right))

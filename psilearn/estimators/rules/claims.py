@@ -164,9 +164,9 @@ def _columns(oracle: Oracle, result: lpboost.LPBoostResult | L0BoostResult) -> l
 def _made_again(oracle: Oracle, key: Any) -> Column | None:
     if isinstance(oracle, MonomialOracle) and isinstance(key, Monomial) and key.order <= oracle.max_order:
         return oracle.column(key)
-    is_cut = isinstance(oracle, CutPointOracle) and isinstance(key, CutPoint)
-    if is_cut and key.chain < len(oracle.sizes) and key.place < oracle.sizes[key.chain]:
-        return oracle.column(key)
+    if isinstance(oracle, CutPointOracle) and isinstance(key, CutPoint):
+        is_known = 0 <= key.chain < len(oracle.sizes) and 0 <= key.place < oracle.sizes[key.chain]
+        return oracle.column(key) if is_known else None
     if isinstance(oracle, MatrixOracle) and isinstance(key, int) and 0 <= key < oracle.H.shape[1]:
         return oracle.column(key)
     return None

@@ -13,7 +13,7 @@ with the gap.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -72,7 +72,9 @@ class _Pool:
     """Classifiers with their signed answers, a byte each."""
 
     def __init__(self, data: Observations) -> None:
-        self.data, self.columns, self.known = data, [], set()
+        self.data = data
+        self.columns: list[Column] = []
+        self.known: set[Hashable] = set()
         self._answers = np.empty((data.y.size, 128), np.int8, order="F")
 
     @property
