@@ -51,7 +51,8 @@ class Options:
     n_jobs : int
         Threads of a search that can use several.
     cluster : str or None
-        Address of a dask scheduler whose workers search instead of threads.
+        Address of a dask scheduler whose workers search instead of threads; None: that of the active client, if there
+        is one and ``n_jobs`` is 1.
     settings : tuple of SolverSettings
         Options of one solver only: records of the class ``Settings`` in that solver's module.
     """

@@ -38,7 +38,16 @@ LANDMARKS = 500
 #: Relative gap of the fit on the sampled rows.
 SAMPLE_TOL = 1e-3
 
-__all__ = ["chunked_problem", "fit_blocks", "fits_in_blocks", "is_chunked", "lazily", "needs_memory", "starts_of"]
+__all__ = [
+    "chunked_problem",
+    "fit_blocks",
+    "fits_in_blocks",
+    "is_chunked",
+    "lazily",
+    "needs_memory",
+    "sampled_rows",
+    "starts_of",
+]
 
 
 def fits_in_blocks(estimator: MarginParameters, X: Any) -> bool:
@@ -98,7 +107,7 @@ def fit_blocks(estimator: MarginParameters, X: Any, y: Any, sample_weight: Any, 
         first = solve_convex(convex, options, start)  # type: ignore[arg-type]
         result = solve(problem, estimator.solver, options, first)  # type: ignore[arg-type]
     _keep(estimator, result, problem)
-    estimator._learn_from(_sampled(seen)[0])
+    estimator._learn_from(sampled_rows(seen)[0])
 
 
 def needs_memory(X: Any, who: str) -> None:
@@ -175,7 +184,7 @@ def _form(
     estimator.low_rank_ = None
     if estimator._is_linear:
         return Form(classes, factors, seen.mean, _scales(seen.spread / seen.n, seen.mean))
-    X, _, weights = _sampled(seen)
+    X, _, weights = sampled_rows(seen)
     gamma = scale_of(estimator.gamma, X, weights)
     estimator.kernel_ = Kernel(estimator.kernel, gamma, estimator.degree, estimator.coef0)
     rank = LANDMARKS if isinstance(estimator.n_components, str) else int(estimator.n_components)
@@ -193,7 +202,7 @@ def _scales(variance: NDArray[np.float64], mean: NDArray[np.float64]) -> NDArray
     return np.where(scale > 0, scale, np.maximum(np.abs(mean), 1.0))
 
 
-def _sampled(seen: Description) -> tuple[NDArray[np.float64], NDArray[Any], NDArray[np.float64]]:
+def sampled_rows(seen: Description) -> tuple[NDArray[np.float64], NDArray[Any], NDArray[np.float64]]:
     """Return the sampled rows."""
     parts: list[Block] = [part for part in seen.rows if part.X.shape[0]]
     X = np.vstack([part.X for part in parts])
@@ -210,7 +219,7 @@ def starts_of(problems: Sequence[ChunkedProblem], seen: Description, options: Op
     nothing: list[Result | None] = [None] * len(problems)
     if not any(part.X.shape[0] for part in seen.rows):
         return nothing
-    X, y, weights = _sampled(seen)
+    X, y, weights = sampled_rows(seen)
     form = problems[0].form
     codes = np.searchsorted(form.classes, y).astype(np.intp)
     if np.unique(codes).size < form.classes.size:
@@ -222,7 +231,9 @@ def starts_of(problems: Sequence[ChunkedProblem], seen: Description, options: Op
     roughly = replace(options, tol=max(options.tol, SAMPLE_TOL), certify=False)
     found = solve_path([replace(few, C=problem.C * share) for problem in problems], "auto", roughly)
     block = Block(X, y, weights / form.factors[codes])
-    widths = starting_widths([replace(p, C=p.C * share) for p in problems], found, block, options.tol)
+    widths = starting_widths(
+        [replace(p, C=p.C * share) for p in problems], [(f.coef, f.intercept) for f in found], block, options.tol
+    )
     return [replace(f, multipliers=None, extra={"width": width}) for f, width in zip(found, widths)]
 
 

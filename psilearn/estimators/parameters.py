@@ -109,7 +109,8 @@ class MarginParameters(Fitted, BaseEstimator):
         of passes over data in blocks; None is 1, -1 all cores. Optimum and bound do not depend on it, the number of
         nodes does.
     cluster : str, default=None
-        Address of a dask scheduler ("tcp://host:8786") whose workers do the exact search in place of threads.
+        Address of a dask scheduler ("tcp://host:8786") whose workers do the exact search in place of threads; without
+        it and without ``n_jobs``, those of the dask client that is active, if there is one.
     checkpoint : path, default=None
         File in which a fit on data in blocks keeps what its passes found. A fit that was broken off, made again with
         the same data, blocks and parameters, reads it and goes on to the same result.

@@ -19,7 +19,6 @@ from psilearn import (
     SVMClassifier,
     TruncatedHingeClassifier,
     TunedClassifier,
-    find_label_issues,
     load,
     regularization_path,
     save,
@@ -259,8 +258,6 @@ def test_who_needs_memory_says_so():
     for estimator in (LPBoostClassifier(), L0BoostClassifier(), TunedClassifier(SVMClassifier())):
         with pytest.raises(ValueError, match="in memory"):
             estimator.fit(given, y)
-    with pytest.raises(ValueError, match="in memory"):
-        find_label_issues(given, y)
 
 
 def test_a_path_on_blocks():

@@ -15,7 +15,7 @@ from sklearn.utils import check_array, column_or_1d
 from sklearn.utils.validation import check_consistent_length
 
 from ...core.extras import optional
-from ...estimators.chunked import needs_memory
+from ...estimators.chunked import is_chunked
 from . import machines
 from .annotators import consensus
 from .noise import Array, Noise, fit_noise, log_mixture, log_odds, stretched
@@ -91,7 +91,9 @@ def find_label_issues(
     Parameters
     ----------
     X : array-like of shape (n, d)
-        Features; they are standardised here. With ``estimator``, whatever that takes.
+        Features; they are standardised here. With ``estimator``, whatever that takes. Data in blocks (dask, memmap,
+        RowBlocks) are read block by block: linear functions and a Gaussian kernel on landmarks compete on some of the
+        rows, or ``estimator`` is a classifier of margins; the best one judges all rows.
     y : array-like of shape (n,)
         The labels in doubt.
     estimator : classifier, optional
@@ -118,7 +120,8 @@ def find_label_issues(
     Returns
     -------
     DataFrame
-        One row per sample, most suspicious first: ``index``, ``given``, ``suggested`` (the most probable class),
+        One row per sample, most suspicious first (of data in blocks only those whose label is contradicted, at most
+        100,000): ``index``, ``given``, ``suggested`` (the most probable class),
         ``score`` (probability that the label is wrong), ``margin`` (log odds of the label against the best other
         class; negative if another class is suggested) and ``agreement`` (share of the held-out fits that agree).
 
@@ -139,7 +142,9 @@ def find_label_issues(
     (50, 'well')
     """
     pd = optional("pandas", "cli", "find_label_issues")
-    needs_memory(X, "find_label_issues")
+    if is_chunked(X):
+        extras = {"pred_probs": pred_probs, "groups": groups, "annotators": annotators, "known": known}
+        return _in_blocks(pd, X, y, estimator, extras, (cv, repeats, random_state), progress)
     y = column_or_1d(y)
     classes, codes, order = _by_appearance(y)
     folds = _folds(classes, codes, cv)
@@ -163,7 +168,33 @@ def find_label_issues(
     if annotators is not None:
         noise, quality = _with_annotators(noise, codes, annotators, classes)
     table = _ranked(pd, y, classes, codes, settled[0], noise, held.agreement)
-    table.attrs.update(_facts(held, noise, codes, classes, pd, quality))
+    error = float(np.mean(held.first.argmax(axis=1) != codes))
+    chance = 1.0 - float(np.bincount(codes).max()) / codes.size
+    table.attrs.update(_facts(error, chance, noise, codes, classes, held.model, pd, quality))
+    progress("done", 1.0)
+    return table
+
+
+def _in_blocks(
+    pd: Any, X: Any, y: Any, estimator: Any, extras: dict[str, Any], how: tuple[int, int, int], progress: Any
+) -> pd.DataFrame:
+    """Return the contradicted rows of data in blocks."""
+    from .blocks import audit_blocks
+
+    cv, repeats, seed = how
+    unknown = [name for name, value in extras.items() if value is not None] + ["repeats"] * (repeats != 1)
+    if unknown:
+        raise ValueError(f"{unknown[0]} does not go with data in blocks; hand in an array of a part of the rows.")
+    found = audit_blocks(X, y, estimator, cv, seed, progress)
+    table = pd.DataFrame(
+        {
+            "index": found.rows, "given": found.classes[found.given], "suggested": found.classes[found.suggested],
+            "score": found.wrong, "margin": found.margin, "agreement": found.agreement,
+        }
+    )  # fmt: skip
+    table.attrs.update(
+        _facts(found.error, found.chance, found.noise, found.codes, found.classes, found.model, pd, None)
+    )
     progress("done", 1.0)
     return table
 
@@ -292,9 +323,9 @@ def _margins(scores: Array, codes: NDArray) -> Array:
     return scores[rows, codes] - others.max(axis=1)
 
 
-def _facts(held: Held, noise: Noise, codes: NDArray, classes: NDArray, pd: Any, quality: Any) -> dict[str, Any]:
-    error = float(np.mean(held.first.argmax(axis=1) != codes))
-    chance = 1.0 - float(np.bincount(codes).max()) / codes.size
+def _facts(
+    error: float, chance: float, noise: Noise, codes: NDArray, classes: NDArray, model: str, pd: Any, quality: Any
+) -> dict[str, Any]:
     nowhere = quality is None and near_chance(error, chance, codes.size)
     matrix = noise.matrix * np.nan if nowhere else noise.matrix
     true, given = pd.Index(classes, name="true"), pd.Index(classes, name="given")
@@ -305,6 +336,6 @@ def _facts(held: Held, noise: Noise, codes: NDArray, classes: NDArray, pd: Any, 
         "p_clean": float("nan") if nowhere else noise.clean,
         "held_out_error": error,
         "chance_error": chance,
-        "model": held.model,
+        "model": model,
         **({} if quality is None else {"annotators": quality}),
     }

@@ -27,14 +27,14 @@ class Block(NamedTuple):
     weights: NDArray[Any] | None
 
     def parts(self) -> Iterator[Block]:
-        """Return the rows in parts that fit into the cache, dense and in float64."""
+        """Return the rows in parts that fit into the cache, dense and of the type they have."""
         n, p = self.X.shape
         step = max(64, PART_ENTRIES // max(1, p))
         for first in range(0, n, step):
             rows = slice(first, min(first + step, n))
             X = self.X[rows]
             yield Block(
-                (sp.csr_matrix(X).toarray() if sp.issparse(X) else np.asarray(X)).astype(np.float64, copy=False),
+                sp.csr_matrix(X).toarray() if sp.issparse(X) else np.asarray(X),
                 None if self.y is None else self.y[rows],
                 None if self.weights is None else self.weights[rows],
             )

@@ -49,7 +49,7 @@ class Form:
 
     def features(self, X: Array) -> Array:
         """Return the features of rows: the rows themselves, or those of a kernel on landmarks."""
-        return X if self.low_rank is None else self.low_rank.features(X)
+        return X if self.low_rank is None else self.low_rank.features(X.astype(np.float64, copy=False))
 
     @property
     def n_functions(self) -> int:
@@ -67,7 +67,7 @@ class Form:
             if part.weights is not None:
                 weights = weights * part.weights
             used = weights > 0
-            X = self.features(part.X) - self.mean
+            X = self.features(part.X) - self.mean  # float64, and no other copy
             if not used.all():
                 X, codes, weights = X[used], codes[used], weights[used]
             yield Problem(LinearSpace(X), codes, self.classes.size, loss, Penalty(), C, weights)
