@@ -67,7 +67,7 @@ class GroupConstants:
     means_rounds: int = 10
     slice_nodes: int = 256
     gap_tol: float = 1e-3
-    rounding: float = 1e-12
+    rounding: float = 1e-10
     patience: int = 3
     least_rise: float = 0.05
 
@@ -98,8 +98,8 @@ def _bisect(X: Array) -> tuple[Rows, Rows]:
 
 
 def suits_groups(model: Model) -> bool:
-    """Whether there are samples for more than two groups."""
-    return model.y.size > 2 * CONSTANTS.first_size
+    """Whether there are samples for more than two groups, and of both classes."""
+    return model.y.size > 2 * CONSTANTS.first_size and bool(np.ptp(model.y) > 0.0)
 
 
 class Box(NamedTuple):
