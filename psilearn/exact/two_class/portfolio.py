@@ -90,7 +90,7 @@ class PortfolioConstants:
     near: float = 0.9
     least_share: float = 0.08
     behind_share: float = 0.03
-    bound_share: float = 0.15
+    bound_share: float = 0.1
     least_nodes: int = 128
     trial_share: float = 0.25
     hopeless_nodes: float = 16.0
