@@ -277,16 +277,21 @@ def _follow(a, y, alpha, w, b, goal, terms, basis):
 
 @inner
 def reset(alpha, y, terms):
-    """Begin anew: multipliers at 0, or at the end of their range nearest to it, balanced by one without a limit."""
+    """Begin anew: multipliers at 0, or at the end of their range nearest to it, balanced by one without a limit.
+
+    Where there is none they are all 0, and those beyond their range are to be driven back.
+    """
     off = 0.0
     for i in range(alpha.size):
         alpha[i] = min(max(0.0, terms.vert[i, 0]), terms.vert[i, terms.number[i]])
         off += y[i] * alpha[i]
-    if off != 0.0:
-        for i in range(alpha.size):
-            if terms.vert[i, terms.number[i]] == np.inf and y[i] * off < 0.0:
-                alpha[i] -= y[i] * off
-                break
+    if off == 0.0:
+        return
+    for i in range(alpha.size):
+        if terms.vert[i, terms.number[i]] == np.inf and y[i] * off < 0.0:
+            alpha[i] -= y[i] * off
+            return
+    clear(alpha)
 
 
 @inner
