@@ -184,7 +184,7 @@ def _distances(problem: Problem, place: int, own: NDArray[np.intp]) -> Array:
     if isinstance(space, KernelSpace):
         size = space.squared_norms
         error = (4.0 * space.entry_error + _ROUNDING) * (np.abs(size[own]) + abs(size[place])) + 4.0 * space.psd_shift
-        squares = size[own] + size[place] - 2.0 * space.K[place, own].astype(np.float64)
+        squares = size[own] + size[place] - 2.0 * space.block(np.array([place]), own)[0]
         return np.sqrt(np.maximum(squares, 0.0) + error)
     assert isinstance(space, LinearSpace)
     if space.is_sparse:
