@@ -45,6 +45,8 @@ class Settings:
         Relative gap at which a trial ends: the error no longer depends on what is missing.
     n_columns : int
         Classifiers that a round of a trial may add.
+    widest : int
+        Where the time is too short for all prices, every second to every ``widest`` one is tried.
     scales : tuple of float
         Factors of the margins (in units of the one asked for) in the logistic loss; the best one counts.
     worse, patience : float, int
@@ -65,6 +67,7 @@ class Settings:
     few: int = 300
     gap: float = 0.05
     n_columns: int = 20
+    widest: int = 4
     scales: tuple[float, ...] = (0.5, 1.0, 2.0, 4.0)
     worse: float = 0.1
     patience: int = 3
@@ -232,11 +235,15 @@ def _is_worth_it(longer: Trial, shorter: Trial, settings: Settings) -> bool:
 def _prices(parts: Parts, order: int, settings: Settings, clock: Clock) -> Iterator[Trial]:
     """Trials of growing prices, until the loss has grown for a while or the time is over."""
     paths = [part.path(order, settings.gap, settings.n_columns) for part, _ in parts]
+    prices, place = parts[0][0].prices(settings), 0
     least, since = np.inf, 0
-    for strength in parts[0][0].prices(settings):
+    while place < len(prices):
+        strength, began = prices[place], clock.seconds
         steps = [path.step(strength, max(0.0, clock.left)) for path in paths]
         if clock.is_over:
             return
+        missing = (clock.seconds - began) * (len(prices) - place) / clock.left
+        place += max(1, min(settings.widest, int(missing)))
         trial = _trial(parts, steps, order, strength, settings)
         yield trial
         if np.median([len(step.columns) if step else 0 for step in steps]) <= parts[0][0].k:
