@@ -60,7 +60,8 @@ class _Ripper:
         self.encoder = as_numbers().fit(X)
         self.model = RIPPER(random_state=0)
         self.model.fit(self.encoder.transform(X), y, pos_class=1)
-        self.n_rules_ = len(self.model.ruleset_.rules)
+        rules = self.model.ruleset_.rules
+        self.n_rules_, self.n_conditions_ = len(rules), sum(len(rule.conds) for rule in rules)
         return self
 
     def score(self, X: Any, y: np.ndarray) -> float:
@@ -76,9 +77,10 @@ class _Brcg:
         self.frame = lambda T: pd.DataFrame(self.encoder.transform(T)).add_prefix("x")
         self.encoder = as_numbers().fit(X)
         self.binarizer = FeatureBinarizer(negations=True).fit(self.frame(X))
-        self.model = BooleanRuleCG(silent=True)
+        self.model = BooleanRuleCG(silent=True, solver="CLARABEL")
         self.model.fit(self.binarizer.transform(self.frame(X)), pd.Series(y))
-        self.n_rules_ = len(self.model.explain()["rules"])
+        rules = self.model.explain()["rules"]
+        self.n_rules_, self.n_conditions_ = len(rules), sum(rule.count(" AND ") + 1 for rule in rules)
         return self
 
     def score(self, X: Any, y: np.ndarray) -> float:
@@ -108,11 +110,32 @@ def is_here(rival: str) -> bool:
     return rival not in PACKAGES or find_spec(PACKAGES[rival]) is not None
 
 
+def _last(model: Any) -> Any:
+    return model[-1] if hasattr(model, "steps") else model
+
+
 def size_of(model: Any) -> float:
     """Rules with a weight: stumps of an ensemble, for RuleFit its linear terms, too; nan where nothing is counted."""
-    last = model[-1] if hasattr(model, "steps") else model
+    last = _last(model)
     if hasattr(last, "n_rules_"):
         return float(last.n_rules_)
     if hasattr(last, "estimators_"):
         return float(len(last.estimators_))
     return float(np.count_nonzero(last.coef)) if hasattr(last, "coef") else np.nan
+
+
+def conditions_of(model: Any) -> float:
+    """Conditions of all rules with a weight: of trees the splits, one for a linear term; nan where none are counted."""
+    last = _last(model)
+    if isinstance(getattr(last, "rules_", None), list) and hasattr(last, "weights_"):
+        return float(sum(rule.order for rule in last.rules_))
+    if hasattr(last, "n_conditions_"):
+        return float(last.n_conditions_)
+    if hasattr(last, "coef"):
+        used = pd.DataFrame(last._get_rules(exclude_zero_coef=True))["rule"]
+        return float(sum(text.count(" and ") + 1 for text in used))
+    if hasattr(last, "trees_"):
+        return float(last.complexity_)
+    if hasattr(last, "estimators_"):
+        return float(sum(tree.tree_.node_count // 2 for tree in last.estimators_))
+    return np.nan

@@ -49,6 +49,8 @@ CLASSES: dict[str, str] = {
     "RelaxationCertificate": "rules.l0.result",
     "Column": "rules.pricing.oracles",
     "Monomial": "rules.pricing.data",
+    "CutPoint": "rules.pricing.data",
+    "Chain": "rules.large.cut_points",
     "Vote": "rules.joint",
     "TableEncoder": "app.encoding",
     "TableModel": "app.tablemodel",

@@ -94,6 +94,11 @@ def cut_points(x: NDArray, y: NDArray, max_cuts: int | None = None) -> NDArray[n
     return cuts
 
 
+def median_of(x: NDArray) -> float:
+    """The median of what is known, 0 if nothing is: what a missing number counts as."""
+    return float(np.nanmedian(x)) if not np.isnan(x).all() else 0.0
+
+
 def _nearest(cuts: NDArray, wanted: NDArray) -> NDArray[np.intp]:
     """Places of the cuts (sorted) nearest to the wanted values."""
     right = np.clip(np.searchsorted(cuts, wanted), 1, cuts.size - 1)
@@ -255,13 +260,32 @@ class LogicalBinarizer(TransformerMixin, BaseEstimator):
             raise ValueError(f"support must be 'greedy', 'exact' or None, got {self.support!r}.")
         candidates = [
             attribute for j, (column, name) in enumerate(zip(table, names))
-            for attribute in self._candidates(j, column, name, labels, len(table))
+            for attribute in self.candidates(j, column, name, labels, len(table))
         ]  # fmt: skip
         self.n_candidates_ = len(candidates)
         return self._chosen(candidates, table, labels)
 
-    def _candidates(self, j: int, column: NDArray, name: str, labels: NDArray, n_features: int) -> list[Attribute]:
-        """All attributes of one feature."""
+    def candidates(self, j: int, column: NDArray, name: str, labels: NDArray, n_features: int) -> list[Attribute]:
+        """Return all attributes of one feature.
+
+        Parameters
+        ----------
+        j : int
+            Its index.
+        column : ndarray of shape (n,)
+            Its values.
+        name : str
+            Its name.
+        labels : ndarray of shape (n,)
+            Classes coded 0, 1, ...
+        n_features : int
+            How many features there are.
+
+        Returns
+        -------
+        list of Attribute
+            Attributes before the choice of a support set.
+        """
         forced = set(self.categorical_features or ())
         found = []
         if column.dtype == object or j in forced or name in forced:
@@ -270,7 +294,7 @@ class LogicalBinarizer(TransformerMixin, BaseEstimator):
             found = [Attribute(j, name, "equals", value) for value in values]
         else:
             limit = max(8, _MAX_CANDIDATES // n_features) if isinstance(self.max_cuts, str) else self.max_cuts
-            fill = float(np.nanmedian(column)) if not np.isnan(column).all() else 0.0
+            fill = median_of(column)
             found = [Attribute(j, name, "above", float(t), fill) for t in cut_points(column, labels, limit)]
         if self.missing and 0 < np.count_nonzero(is_missing(column)) < column.size:
             found.append(Attribute(j, name, "missing"))

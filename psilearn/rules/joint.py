@@ -157,7 +157,7 @@ class JointMaster:
         self.add_rivals(np.arange(m), np.where(data.y == common[0], common[1], common[0]))
 
     def set_price(self, D: float) -> None:
-        """See :class:`.lpboost.Master`."""
+        """Change the largest multiplier of an observation of weight 1."""
         self.D = D
         self.session.change_column_bounds(self.place, 0.0, D * self.data.weight[self.who])
         several = np.flatnonzero(self.row_of >= 0)

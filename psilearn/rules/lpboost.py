@@ -96,9 +96,6 @@ class Master(Protocol):
     def solve(self, time_limit: float) -> tuple[NDArray, NDArray, float, bool]:
         """Return (w, lambda, beta, whether solved to optimality)."""
 
-    def set_price(self, D: float) -> None:
-        """Change the largest multiplier of an observation of weight 1."""
-
     def slack(self, lam: NDArray) -> tuple[NDArray, NDArray]:
         """Return the smallest margins, and multipliers of sum 1 of those that fall short of the best rho."""
 
@@ -156,7 +153,7 @@ class DualMaster:
         return w, weights_of(answer.row_dual[1:]), float(answer.x[-1]), answer.is_optimal
 
     def set_price(self, D: float) -> None:
-        """See :class:`Master`."""
+        """Change the largest multiplier of an observation of weight 1."""
         self.D = D
         self.session.change_column_bounds(np.arange(self.data.y.size), 0.0, D * self.data.weight)
 
@@ -234,7 +231,7 @@ def generate(
         best.take_vote(weights, *soft_margin(margins, master.data.weight, master.D))
         best.take_offer(oracle.offer(w, None, best.objective, n_columns, max(clock.left, 0.0)), w)
         clock.note(best.objective, best.upper)
-    while n_iter < max_iter:
+    while n_iter < max_iter and best.upper - best.objective > tol:
         n_iter += 1
         w, lam, beta, solved = master.solve(max(clock.left, 0.0))
         if not solved:
@@ -257,6 +254,8 @@ def generate(
         if fresh:
             master.add(fresh)
             known |= {column.key for column in fresh}
+    if best.upper - best.objective <= tol:
+        status = Status.OPTIMAL
     weights = np.pad(best.weights, (0, len(master.columns) - best.weights.size))
     return LPBoostResult(
         master.columns, weights, best.rho, best.objective, best.upper, status, n_iter, best.n_nodes,

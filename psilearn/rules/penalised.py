@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from ..core.solving import Clock
 from .joint import ClassOracle, JointMaster
-from .lpboost import DualMaster, Master
+from .lpboost import DualMaster
 from .observations import Observations
 from .pricing.oracles import Column, Oracle
 
@@ -49,7 +49,7 @@ class VotePath:
 
     def __init__(self, data: Observations, oracle: Oracle, gap: float, n_columns: int) -> None:
         self.data, self.oracle, self.gap, self.n_columns = data, oracle, gap, n_columns
-        self.master: Master = (
+        self.master: JointMaster | DualMaster = (
             JointMaster(data, oracle.k, 1.0, unit_margins=True)
             if isinstance(oracle, ClassOracle)
             else DualMaster(data, 1.0, unit_margins=True)

@@ -20,9 +20,14 @@ from sklearn.model_selection import StratifiedKFold
 
 from ..core.solving import Clock
 from . import joint, lpboost
+from .large import near
+from .large.cut_points import CutPointOracle
 from .observations import Observations
 from .penalised import Step, VotePath
-from .pricing.oracles import Column, Oracle, answers
+from .pricing.oracles import Column, MonomialOracle, Oracle, answers
+
+#: Observations of two classes above which programs over rules are rounded first.
+MANY = 5000
 
 
 @dataclass(frozen=True)
@@ -32,7 +37,8 @@ class Settings:
     Attributes
     ----------
     strengths : tuple of float
-        Prices C M of a missing margin that are tried, smallest first: each starts from the rules of the one before.
+        Prices C M of a missing margin that are tried with two classes (with k, k / 2 times as large), smallest first:
+        each starts from the rules of the one before.
     folds, repeats, few : int
         Folds of the cross-validation, and how often it is done with fewer than ``few`` observations.
     gap : float
@@ -88,16 +94,26 @@ class Program:
             self._oracles[order] = self.oracle_of(self.data, order)
         return self._oracles[order]
 
-    def solve(self, order: int, nu: float, **options: object) -> lpboost.LPBoostResult:
+    def solve(self, order: int, nu: float, **options: Any) -> lpboost.LPBoostResult:
         """Solve with :func:`.lpboost.solve` or :func:`.joint.solve`."""
         oracle = self.oracle(order)
         if isinstance(oracle, joint.ClassOracle):
             return joint.solve(oracle, nu, **options)
+        if self.is_rounded(order):
+            return near.solve(self.data, oracle, nu, **options)
         return lpboost.solve(self.data, oracle, nu, **options)
+
+    def is_rounded(self, order: int) -> bool:
+        """Whether it is solved by :mod:`.large.near`."""
+        return self.data.y.size > MANY and isinstance(self.oracle(order), MonomialOracle | CutPointOracle)
 
     def path(self, order: int, gap: float, n_columns: int) -> VotePath:
         """The models for growing prices."""
         return VotePath(self.data, self.oracle(order), gap, n_columns)
+
+    def prices(self, settings: Settings) -> list[float]:
+        """The prices that are tried: as many classes as there are share the votes."""
+        return [0.5 * self.k * strength for strength in settings.strengths]
 
     def scores(self, columns: Sequence[Column], weights: NDArray, test: Observations) -> NDArray[np.float64]:
         """Scores of the test observations: of the second class, (m,), or with more than two of all, (m, k)."""
@@ -217,7 +233,7 @@ def _prices(parts: Parts, order: int, settings: Settings, clock: Clock) -> Itera
     """Trials of growing prices, until the loss has grown for a while or the time is over."""
     paths = [part.path(order, settings.gap, settings.n_columns) for part, _ in parts]
     least, since = np.inf, 0
-    for strength in settings.strengths:
+    for strength in parts[0][0].prices(settings):
         steps = [path.step(strength, max(0.0, clock.left)) for path in paths]
         if clock.is_over:
             return
@@ -261,9 +277,9 @@ def model_of(
     settings, clock = settings or Settings(), Clock(time_limit)
     part = program.sample(settings.rows, seed)
     if choice.strength is None:
-        return None if part is program else _of_nu(part, choice, clock, settings)
+        return None if part is program or program.is_rounded(choice.order) else _of_nu(part, choice, clock, settings)
     path, step = part.path(choice.order, 1e-6, settings.n_columns), None
-    for strength in settings.strengths:
+    for strength in program.prices(settings):
         step = path.step(strength, max(0.0, clock.left), strength == choice.strength)
         if strength == choice.strength or clock.is_over:
             break

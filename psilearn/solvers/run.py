@@ -30,6 +30,8 @@ Starts = Callable[[Sequence[Any]], Sequence[Result | None]]
 #: so that a fit can be repeated exactly; the size of the smallest node of a k-class search, whose steps are made in
 #: Python (measured from 40 samples of 3 features to 1,500 of 30: about 60 ns per unit); the largest sample it tries.
 EXACT_WORK, SMALLEST_NODE, EXACT_SAMPLES = 8e6, 8e3, 2000
+#: Relative accuracy of convex fits from which the d.c. algorithm descends when values of C are compared.
+LOOSE = 1e-2
 #: Seconds beyond the time limit that the preparation of an exact search may take, and what sorting the distances of two
 #: samples costs, in multiplications.
 GRACE, SORTING = 0.1, 400
@@ -116,7 +118,8 @@ def solve_path(
 ) -> list[Result]:
     """Solve problems on the same samples, neighbours alike and C rising: each helps the next.
 
-    Data in blocks are read for all problems at once; ``starts`` makes results to begin with.
+    Data in blocks are read for all problems at once; ``starts`` makes results to begin with. Where ``options`` ask for
+    no certificates, losses that are not convex are brought to local optima only.
     """
     first = problems[0]
     if first.space.kind == "chunked":
@@ -130,6 +133,8 @@ def solve_path(
         for result in results:
             go_on_after(result.status)
         return results
+    if not options.certify and solver in ("auto", "dca") and not first.is_convex and first.loss.is_continuous:
+        return _searched_path(problems, options)
     return (_convex_path if first.is_convex else _nonconvex_path)(problems, solver, options)
 
 
@@ -188,6 +193,26 @@ def _between(known: Array, found: Sequence[Result], wanted: Array, is_smooth: bo
         Result(w, c, Status.STALLED, nothing, 0, extra={"width": width, "is close": close})
         for w, c, width, close in zip(coefs, CubicSpline(known, b)(wanted), widths, is_close)
     ]
+
+
+def _searched_path(problems: Sequence[Problem], options: Options) -> list[Result]:
+    """Descend once per problem, from the largest C down, from its convex fit or its neighbour, whichever is better.
+
+    Downwards no fit is handed f = 0, which is stationary only where C is small. A third of the time of fits made alone,
+    and objectives as good on average, but one or the other is worse by a few hundredths: for comparing values of C.
+    """
+    options = replace(options, time_limit=options.time_limit / 2)
+    convex = [replace(p, loss=p.loss.convex_part, penalty=p.penalty.convex_part) for p in problems]
+    results = solve_path(convex, "auto", replace(options, tol=max(options.tol, LOOSE)))
+    for at in reversed(range(len(problems))):
+        problem, start = problems[at], results[at]
+        if at + 1 < len(problems):
+            other = results[at + 1]
+            if problem.value(other.coef, other.intercept) < problem.value(start.coef, start.intercept):
+                start = _carried_over(other, problems[at + 1], problem)
+        results[at] = _solve_by(problem, "dca", options, start)
+        go_on_after(results[at].status)
+    return results
 
 
 def _side_by_side(

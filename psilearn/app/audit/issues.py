@@ -36,11 +36,17 @@ class AuditSettings:
         A model that removes less than this part of the error of guessing is near chance.
     least_z : float
         So is one whose gain over guessing is less than this many standard deviations.
+    repeats, few_rows : int
+        How often the rows are divided anew where there are so few that it matters which rows fall together, and the
+        most rows for which that is done unasked. On 60 lines of eight sets that :class:`.machines.MachineSettings` was
+        tuned on, 300 rows each, three divisions have an average precision of 0.636, two 0.629 and one 0.622.
     """
 
     rounds: int = 2
     least_skill: float = 0.1
     least_z: float = 2.5
+    repeats: int = 3
+    few_rows: int = 1000
 
 
 SETTINGS = AuditSettings()
@@ -66,7 +72,7 @@ def find_label_issues(
     known: ArrayLike | None = None,
     corrected: ArrayLike | None = None,
     cv: int = 5,
-    repeats: int = 1,
+    repeats: int | None = None,
     random_state: int = 0,
     progress: Callable[[str, float], None] = lambda text, done: None,
 ) -> pd.DataFrame:
@@ -104,8 +110,8 @@ def find_label_issues(
         Which of these had another label before; the share of wrong labels is that of those that remain.
     cv : int
         Folds.
-    repeats : int
-        How often the rows are divided anew.
+    repeats : int, optional
+        How often the rows are divided anew: by default 3 times up to 1,000 rows, where chance matters most, else once.
     random_state : int
         Seed of the divisions.
     progress : callable
@@ -142,6 +148,8 @@ def find_label_issues(
     y = column_or_1d(y)
     classes, codes, order = _by_appearance(y)
     folds = _folds(classes, codes, cv)
+    if repeats is None:
+        repeats = SETTINGS.repeats if codes.size <= SETTINGS.few_rows else 1
     settled = _settled(known, corrected, codes.size)
     check_consistent_length(X, y, *settled, groups)
     of_group = None if groups is None else np.asarray(groups)
@@ -168,13 +176,13 @@ def find_label_issues(
 
 
 def _in_blocks(
-    pd: Any, X: Any, y: Any, estimator: Any, extras: dict[str, Any], how: tuple[int, int, int], progress: Any
+    pd: Any, X: Any, y: Any, estimator: Any, extras: dict[str, Any], how: tuple[int, int | None, int], progress: Any
 ) -> pd.DataFrame:
     """Return the contradicted rows of data in blocks."""
     from .blocks import audit_blocks
 
     cv, repeats, seed = how
-    unknown = [name for name, value in extras.items() if value is not None] + ["repeats"] * (repeats != 1)
+    unknown = [name for name, value in extras.items() if value is not None] + ["repeats"] * (repeats not in (None, 1))
     if unknown:
         raise ValueError(f"{unknown[0]} does not go with data in blocks; hand in an array of a part of the rows.")
     found = audit_blocks(X, y, estimator, cv, seed, progress)

@@ -15,6 +15,7 @@ from ...rules.rules import Rule
 from ...rules.text import merged_intervals, net_points
 
 _STYLE = """<style>.psi-card{font:16px/1.4 system-ui,sans-serif;max-width:44rem;border-collapse:collapse;width:100%}
+.psi-card+.psi-card{margin-top:1.2em}
 .psi-card caption{text-align:left;padding:.35em .6em;font-weight:600}
 .psi-card td,.psi-card th{padding:.35em .6em;border-bottom:1px solid #8886;text-align:left;overflow-wrap:anywhere}
 .psi-card td:last-child,.psi-card th:last-child{text-align:right;white-space:nowrap}</style>"""
@@ -94,9 +95,10 @@ class ScoreCard:
                     y += _SVG_LINE - 6 if place else 0
                     body += f'<text x="12" y="{y}"{weight}>{html.escape(line)}</text>'
                 body += f'<line x1="12" x2="548" y1="{y + 8}" y2="{y + 8}" stroke="#bbb"/>'
+        frame = f'<rect x="1" y="1" width="558" height="{y + 22}" fill="white" stroke="black"/>'
         return (
-            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 560 {y + 24}" font-family="sans-serif" '
-            f'font-size="15"><rect x="1" y="1" width="558" height="{y + 22}" fill="white" stroke="black"/>{body}</svg>'
+            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 560 {y + 24}" style="max-width:44rem" '
+            f'font-family="sans-serif" font-size="15">{frame}{body}</svg>'
         )
 
 

@@ -14,8 +14,9 @@ from ...rules.rules import Rule
 from ..pages import asset, inert_json
 from ..words import shown
 
-_STYLE = """<style>.psi-form{font:16px/1.45 system-ui,sans-serif;max-width:44rem}
-.psi-form label{display:flex;flex-wrap:wrap;gap:.2em 1em;justify-content:space-between;padding:.25em 0}
+_STYLE = """<style>.psi-form{font:16px/1.45 system-ui,sans-serif;max-width:44rem;margin-bottom:1.5em}
+.psi-form label{display:flex;flex-wrap:wrap;align-items:center}
+.psi-form label{gap:.2em 1em;justify-content:space-between;padding:.25em 0}
 .psi-form label span{overflow-wrap:anywhere;flex:1 1 9rem}
 .psi-form input,.psi-form select{font:inherit;flex:1 1 8rem;max-width:16rem;min-width:0;padding:.25em}
 .psi-form output{display:block;font-weight:700;font-size:1.15em;margin:.6em 0;overflow-wrap:anywhere}

@@ -164,7 +164,7 @@ def _step(rows: Problem, claim: Claim, scores: Scores, change: Change | None) ->
 
 def _two_class_step(problem: Problem, wish: Array, exponent: int) -> _Step:
     """Do what the grid does for two classes without a tilt; multipliers can only be lowered afterwards."""
-    from ..response_jit import HIGH_BITS, put_on_grid
+    from .response_jit import HIGH_BITS, put_on_grid
 
     breakpoints = np.array([t for _, t in problem.loss.hinges])
     D, halves, sums = np.empty((1, problem.n)), np.zeros((2, 2), dtype=np.int64), np.zeros(2)

@@ -312,7 +312,7 @@ def respond(problem: Problem, query: Query, scores: Scores) -> Response:
 
     ``problem`` states the samples at unit C.
     """
-    from ..response_jit import BEND, GAIN, LINEAR, PEAK, RISK, respond_k_class, respond_two_class  # numba loads slowly
+    from .response_jit import BEND, GAIN, LINEAR, PEAK, RISK, respond_k_class, respond_two_class  # numba loads slowly
 
     breakpoints = np.array([t for _, t in problem.loss.hinges])
     chain = (*query.centres, query.at)

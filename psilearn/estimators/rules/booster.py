@@ -18,11 +18,12 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, colu
 from ...core.result import Status, Verification
 from ...core.solving import Clock
 from ...rules import checks
-from ...rules.attributes import Attribute, Table
+from ...rules.attributes import Attribute, Conjunction, Table
 from ...rules.binarize import LogicalBinarizer, read_table
 from ...rules.joint import Vote
-from ...rules.observations import Observations
-from ...rules.pricing.data import Monomial
+from ...rules.large import cut_points
+from ...rules.observations import Observations, RuleProblem
+from ...rules.pricing.data import CutPoint, Monomial
 from ...rules.pricing.oracles import Column, Fitted, LearnerOracle, MatrixOracle, MonomialOracle, Oracle
 from ...rules.rules import GivenRule, Rule, condition_of
 from ..chunked import needs_memory
@@ -47,7 +48,7 @@ def binarizer_named(name: str) -> LogicalBinarizer:
         return LogicalBinarizer(support=None, max_cuts=MAX_CUTS, missing=True)
     if name == "support":
         return LogicalBinarizer()
-    raise ValueError(f"binarizer must be 'auto', 'support' or a LogicalBinarizer, got {name!r}.")
+    raise ValueError(f"binarizer must be 'auto', 'support' or a LogicalBinarizer here, got {name!r}.")
 
 
 class Training(NamedTuple):
@@ -163,6 +164,31 @@ class RuleBooster(VotingRules, ABC):
         elif constant:
             warnings.warn(f"{name} is {constant} {self._against_constant}", UserWarning, stacklevel=3)
 
+    def problem(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> RuleProblem:
+        """State the problem that :meth:`fit` solves on these data; the estimator is not changed.
+
+        Parameters
+        ----------
+        X, y, sample_weight : array-like
+            As for ``fit``.
+
+        Returns
+        -------
+        RuleProblem
+            Merged observations, attributes, and the numbers of the objective; for "auto" those of the fit.
+        """
+        self._check_parameters()
+        worker = clone(self)
+        training = worker._read(X, y, sample_weight)
+        parts = tuple(worker._observations(training, target) for target in worker._targets())
+        numbers = [self._numbers(data, part) for part, data in enumerate(parts)]
+        stated = {name: [one[name] for one in numbers] for name in numbers[0]}
+        return RuleProblem(parts, getattr(worker, "attributes_", []), **stated)
+
+    def _numbers(self, data: Observations, part: int) -> dict[str, Any]:
+        """Return the numbers of the objective of one problem."""
+        return {"max_order": data.X.shape[1]}
+
     def verify(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Verification:
         """Recompute every claim of the fit from the data it was made on.
 
@@ -221,7 +247,10 @@ class RuleBooster(VotingRules, ABC):
         used = weight > 0
         if np.unique(codes[used]).size < 2:
             raise ValueError("The training data (after sample weights) holds one class only; at least two are needed.")
-        if self.base_learner is None:
+        if self.base_learner is None and self._has_all_cuts:
+            self._chains = cut_points.all_chains([column[used] for column in table], names, codes[used])
+            matrix = cut_points.codes_of(self._chains, table)
+        elif self.base_learner is None:
             self.attributes_ = self._find_attributes([column[used] for column in table], names, codes[used])
             matrix = self._answers(table)
         return Training(table, matrix, codes, weight)
@@ -239,6 +268,8 @@ class RuleBooster(VotingRules, ABC):
 
     def _oracle(self, data: Observations, cost: Callable[[int], float], max_order: int | None = None) -> Oracle:
         """The base learner with costs c(order); classifiers that are not monomials count as order 1."""
+        if self._has_all_cuts:
+            return cut_points.CutPointOracle(data, [chain.values.size for chain in self._chains])
         if self.base_learner is None:
             K = min(self.max_order if max_order is None else max_order, data.X.shape[1])
             return MonomialOracle(data, K, [cost(k) for k in range(K + 1)])
@@ -261,6 +292,8 @@ class RuleBooster(VotingRules, ABC):
                     problem.append(0 if self.classes_.size == 2 else about)
         self.rules_, self.weights_, self.rule_problem_ = rules, np.array(weights), np.array(problem)
         self.n_rules_ = len(rules)
+        if self._has_all_cuts:
+            self.attributes_ = list(dict.fromkeys(a for rule in self._conditions() for a, _ in rule.condition.parts))
         self.class_share_ = np.bincount(training.codes, training.weight) / training.weight.sum()
         self.results_ = [result for _, _, result in fits]
         self.is_constant_ = self._constant_class() is not None
@@ -272,8 +305,18 @@ class RuleBooster(VotingRules, ABC):
         self.status_ = stopped[0] if stopped else Status.OPTIMAL
 
     @property
+    def _has_all_cuts(self) -> bool:
+        """Whether rules are about any cut point, not about attributes chosen before."""
+        return isinstance(self.binarizer, str) and self.binarizer == "all"
+
+    @property
     def _is_short(self) -> bool:
         return self.max_rules is not None or self.points is not None
+
+    @property
+    def _most_rules(self) -> int:
+        """Rules that a short list may have."""
+        return self.max_rules or CARD_RULES
 
     @property
     def _promises_optimum(self) -> bool:
@@ -295,12 +338,15 @@ class RuleBooster(VotingRules, ABC):
             return GivenRule(f"column {key}", column=key)
         if isinstance(key, Vote):
             key = Monomial(key.literals, 1)
-        if not isinstance(key, Monomial):
+        if not isinstance(key, Monomial | CutPoint):
             return GivenRule(f"always {int(column.h[0]):+d}", constant=int(column.h[0]), order=0)
         label = self.classes_[target]
         if key.sign < 0:
             label = self.classes_[0] if self.classes_.size == 2 else f"not {label}"
-        condition = condition_of(key, self.attributes_)
+        if isinstance(key, CutPoint):
+            condition = Conjunction((cut_points.rule_of(key, self._chains),))
+        else:
+            condition = condition_of(key, [] if self._has_all_cuts else self.attributes_)
         covered = condition.holds(training.table)
         right = covered & ((training.codes == target) == (key.sign > 0))
         return Rule(condition, key.sign, label, float(training.weight @ covered), float(training.weight @ right))

@@ -18,8 +18,9 @@ from ...rules import joint, lpboost
 from ...rules.l0 import bounds, exact
 from ...rules.l0.cuts import PairCuts
 from ...rules.l0.result import L0BoostResult
+from ...rules.large.cut_points import CutPointOracle
 from ...rules.observations import Observations
-from ...rules.pricing.data import Monomial
+from ...rules.pricing.data import CutPoint, Monomial
 from ...rules.pricing.oracles import Column, LearnerOracle, MatrixOracle, MonomialOracle, Oracle
 
 #: Allowance for rounding: edges and margins lie in [-1, 1], and the weights of the engine sum to one up to 1e-9.
@@ -163,6 +164,9 @@ def _columns(oracle: Oracle, result: lpboost.LPBoostResult | L0BoostResult) -> l
 def _made_again(oracle: Oracle, key: Any) -> Column | None:
     if isinstance(oracle, MonomialOracle) and isinstance(key, Monomial) and key.order <= oracle.max_order:
         return oracle.column(key)
+    if isinstance(oracle, CutPointOracle) and isinstance(key, CutPoint):
+        is_known = 0 <= key.chain < len(oracle.sizes) and 0 <= key.place < oracle.sizes[key.chain]
+        return oracle.column(key) if is_known else None
     if isinstance(oracle, MatrixOracle) and isinstance(key, int) and 0 <= key < oracle.H.shape[1]:
         return oracle.column(key)
     return None

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
 
 from ...core.result import Status, Verification, relative_gap
 from ...core.solving import Clock
@@ -17,7 +18,7 @@ from ...rules import checks, frontier, joint, lpboost, short, tuning
 from ...rules.observations import Observations
 from ...rules.pricing.oracles import Column
 from ..docstrings import completed
-from .booster import CARD_RULES, RuleBooster, Training, is_auto
+from .booster import RuleBooster, Training, is_auto
 from .claims import check_joint, check_lpboost
 
 __all__ = ["LPBoostClassifier"]
@@ -55,10 +56,12 @@ class LPBoostClassifier(RuleBooster):
         With k > 2 classes: one program in which every rule votes for one class and margins are against the best rival
         class (see :mod:`psilearn.rules.joint`), or k problems of one class against all others. A given base learner
         has only the latter.
-    binarizer : "auto", "support" or LogicalBinarizer, default="auto"
+    binarizer : "auto", "support", "all" or LogicalBinarizer, default="auto"
         How features become yes/no attributes: up to 32 cut points for each number where the class can change, an
         attribute for each category and one for missing values ("auto"); or the few of them that still tell the classes
-        apart ("support"), as in the paper. Not used for data that are 0/1 already.
+        apart ("support"), as in the paper. Not used for data that are 0/1 already. "all" takes every cut point at which
+        the class changes, for rules of one condition: nothing is chosen beforehand, and ``attributes_`` are those that
+        the rules use.
     base_learner : classifier or "precomputed", default=None
         Another base learner instead of monomials: a scikit-learn classifier that takes sample weights (then nothing is
         proved), or "precomputed" if X itself holds the answers of the base classifiers, in [-1, 1].
@@ -141,6 +144,8 @@ class LPBoostClassifier(RuleBooster):
         checks.count("max_iter", self.max_iter, 1)
         checks.tolerance(self.tol)
         self._check_limits()
+        if self._has_all_cuts and (self.max_order != 1 or self._is_short or self.base_learner is not None):
+            raise ValueError("binarizer='all' is for max_order=1 without max_rules, points and base_learner.")
         if self.multiclass not in ("joint", "one-vs-rest"):
             raise ValueError(f"multiclass must be 'joint' or 'one-vs-rest', got {self.multiclass!r}.")
         if not is_auto(self.nu) and (not isinstance(self.nu, Real) or not 0 < float(self.nu) <= 1):
@@ -151,6 +156,8 @@ class LPBoostClassifier(RuleBooster):
 
     def _targets(self) -> list[int | None]:
         is_joint = self.classes_.size > 2 and self.multiclass == "joint" and self.base_learner is None
+        if is_joint and self._has_all_cuts:
+            raise ValueError("binarizer='all' with more than two classes needs multiclass='one-vs-rest'.")
         return [None] if is_joint else super()._targets()
 
     def _solve(self, data: Observations, seconds: float) -> tuple[list[Column], NDArray[Any], Any]:
@@ -168,7 +175,7 @@ class LPBoostClassifier(RuleBooster):
 
     def _short_list(self, program: tuning.Program, seconds: float) -> lpboost.LPBoostResult:
         """A list of few rules, and the bound of the program without a limit on their number."""
-        clock, most = Clock(seconds), self.max_rules or CARD_RULES
+        clock, most = Clock(seconds), self._most_rules
         orders = list(ORDERS) if is_auto(self.max_order) else [self.max_order]
         choice = frontier.Choice(orders[0], most, np.full(most, np.nan), np.full(most, np.nan))
         if is_auto(self.nu) or len(orders) > 1:
@@ -229,6 +236,13 @@ class LPBoostClassifier(RuleBooster):
                 stacklevel=4,
             )
         return tuning.Choice(orders[0], float(self.nu))
+
+    def _numbers(self, data: Observations, part: int) -> dict[str, Any]:
+        if is_auto(self.nu) or is_auto(self.max_order):
+            check_is_fitted(self)
+        order = int(self.max_order_[part]) if is_auto(self.max_order) else self.max_order
+        nu = float(self.nu_[part] if is_auto(self.nu) else self.nu)
+        return {"max_order": min(order, data.X.shape[1]), "nu": nu}
 
     def _checked(self, data: Observations, result: lpboost.LPBoostResult) -> Verification:
         nu = result.nu if is_auto(self.nu) else float(self.nu)

@@ -37,6 +37,24 @@ class Monomial(NamedTuple):
         return covered
 
 
+class CutPoint(NamedTuple):
+    """One signed condition on codes (see :mod:`..large.cut_points`): that of a chain is above ``place``, or not."""
+
+    chain: int
+    place: int
+    answer: bool
+    sign: int
+
+    @property
+    def order(self) -> int:
+        """Number of conditions."""
+        return 1
+
+    def covers(self, codes: ArrayLike) -> NDArray[np.bool_]:
+        """Whether each row of codes satisfies the condition."""
+        return (np.asarray(codes)[:, self.chain] > self.place) == self.answer
+
+
 @dataclass(frozen=True)
 class Pairs:
     """Pair rewards v >= 0: a monomial earns v[p] if it covers ``positive[p]`` and not ``negative[p]``.

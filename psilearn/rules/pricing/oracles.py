@@ -11,22 +11,22 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..observations import Observations
-from .data import Attributes, Monomial, Pairs
+from .data import Attributes, CutPoint, Monomial, Pairs
 from .search import price, price_greedily
 
 
 class Column(NamedTuple):
-    """A base classifier: what identifies it, its answers on the merged observations, and its cost c_u."""
+    """A base classifier: what identifies it, its answers on the merged observations (bytes if whole), its cost c_u."""
 
     key: Hashable
-    h: NDArray[np.float64]
+    h: NDArray
     cost: float
 
 
 def answers(column: Column, X: NDArray) -> NDArray[np.float64]:
     """Answers of a base classifier on other rows than those it was offered for."""
     key = column.key
-    if isinstance(key, Monomial):
+    if isinstance(key, Monomial | CutPoint):
         return key.sign * key.covers(X).astype(np.float64)
     if isinstance(key, Fitted):
         return np.asarray(key.learner.predict(X), dtype=np.float64)
@@ -86,7 +86,7 @@ class MonomialOracle:
     def column(self, monomial: Monomial) -> Column:
         """The column of a monomial."""
         cost = 0.0 if self.order_cost is None else float(self.order_cost[monomial.order])
-        return Column(monomial, monomial.sign * monomial.covers(self.data.X).astype(np.float64), cost)
+        return Column(monomial, monomial.sign * monomial.covers(self.data.X).astype(np.int8), cost)
 
     def constants(self) -> list[Column]:
         """The two monomials of order 0."""

@@ -1,0 +1,4 @@
+"""LP-Boost of very many observations and of all cut points.
+
+Tests: tests/rules/test_large.py.
+"""
