@@ -144,7 +144,7 @@ def find_label_issues(
     pd = optional("pandas", "cli", "find_label_issues")
     if is_chunked(X):
         extras = {"pred_probs": pred_probs, "groups": groups, "annotators": annotators, "known": known}
-        return _in_blocks(pd, X, y, estimator, extras, (cv, repeats, random_state), progress)
+        return _in_blocks(pd, X, y, estimator, extras, (cv, repeats or 1, random_state), progress)
     y = column_or_1d(y)
     classes, codes, order = _by_appearance(y)
     folds = _folds(classes, codes, cv)
