@@ -91,8 +91,10 @@ def votes_text(
     """One line per condition: points (``unit`` for a weight of 1), their class, and how often that was right."""
     records = {rule.condition: (rule.n_covered, _right_for_positive(rule)) for rule in rules if isinstance(rule, Rule)}
     lines = []
-    for key, value in merged_intervals(net_points(rules, weights), records).items():
-        points = f"{unit * abs(value):6.4g}"
+    merged = merged_intervals(net_points(rules, weights), records)
+    width = max([6, *(len(f"{unit * abs(value):.4g}") for value in merged.values())])
+    for key, value in merged.items():
+        points = f"{unit * abs(value):{width}.4g}"
         if not isinstance(key, Conjunction):
             lines.append(f"{points}  as {key} says")
             continue

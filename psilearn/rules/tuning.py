@@ -45,6 +45,10 @@ class Settings:
         Relative gap at which a trial ends: the error no longer depends on what is missing.
     n_columns : int
         Classifiers that a round of a trial may add.
+    widest : int
+        Where the time is too short for all prices, every second to every ``widest`` one is tried.
+    useless : float
+        Part of the mistakes of a constant model from which on a search that was stopped has found nothing.
     scales : tuple of float
         Factors of the margins (in units of the one asked for) in the logistic loss; the best one counts.
     worse, patience : float, int
@@ -65,6 +69,8 @@ class Settings:
     few: int = 300
     gap: float = 0.05
     n_columns: int = 20
+    widest: int = 4
+    useless: float = 0.8
     scales: tuple[float, ...] = (0.5, 1.0, 2.0, 4.0)
     worse: float = 0.1
     patience: int = 3
@@ -102,6 +108,12 @@ class Program:
         if self.is_rounded(order):
             return near.solve(self.data, oracle, nu, **options)
         return lpboost.solve(self.data, oracle, nu, **options)
+
+    @property
+    def error_of_constant(self) -> float:
+        """Share of the weight that is not of the largest class."""
+        _, place = np.unique(self.data.y, return_inverse=True)
+        return 1.0 - float(np.bincount(place, self.data.weight).max()) / self.data.total
 
     def is_rounded(self, order: int) -> bool:
         """Whether it is solved by :mod:`.large.near`."""
@@ -201,7 +213,8 @@ def choose(
 ) -> Choice:
     """Cross-validate orders and, with ``nu=None``, prices by their logistic loss, while longer orders lower it.
 
-    Where nothing can be held out, or the time is over at once, the first order and nu = 1/2 are taken.
+    Where nothing can be held out, or the time is over before a model says much more than the largest class, the first
+    order and nu = 1/2 are taken.
     """
     settings = settings or Settings()
     clock = Clock(settings.share * time_limit)
@@ -218,7 +231,8 @@ def choose(
             best = found
         if clock.is_over or not is_better:
             break
-    if best is None:
+    is_early = nu is None and clock.is_over
+    if best is None or (is_early and best.mistakes > settings.useless * tested * program.error_of_constant):
         return Choice(orders[0], 0.5 if nu is None else nu)
     given = {"strength": best.value} if nu is None else {"nu": nu}
     return Choice(best.order, error=best.mistakes / tested, **given)
@@ -232,11 +246,15 @@ def _is_worth_it(longer: Trial, shorter: Trial, settings: Settings) -> bool:
 def _prices(parts: Parts, order: int, settings: Settings, clock: Clock) -> Iterator[Trial]:
     """Trials of growing prices, until the loss has grown for a while or the time is over."""
     paths = [part.path(order, settings.gap, settings.n_columns) for part, _ in parts]
+    prices, place = parts[0][0].prices(settings), 0
     least, since = np.inf, 0
-    for strength in parts[0][0].prices(settings):
+    while place < len(prices):
+        strength, began = prices[place], clock.seconds
         steps = [path.step(strength, max(0.0, clock.left)) for path in paths]
         if clock.is_over:
             return
+        missing = (clock.seconds - began) * (len(prices) - place) / clock.left
+        place += max(1, min(settings.widest, int(missing)))
         trial = _trial(parts, steps, order, strength, settings)
         yield trial
         if np.median([len(step.columns) if step else 0 for step in steps]) <= parts[0][0].k:

@@ -39,6 +39,9 @@ GRACE, SORTING = 0.1, 400
 POLISHING_SHARE, POLISHING_SECONDS = 0.05, 0.5
 #: One problem in so many along a path on blocks is solved first.
 KNOTS = 4
+#: Problems between those whose values of C differ by up to this factor, on so many rows, are expected to be solved by
+#: the spline.
+CLOSE, MANY_ROWS = 3.0, 50_000
 #: How far, relative to the objective, rounding may lift a proved bound above an attained objective: the tolerance with
 #: which margins count as on the jump of a loss.
 BOUND_ROUNDING = JUMP_TOLERANCE
@@ -171,12 +174,12 @@ def _path_in_blocks(problems: Sequence[Any], solver: str, options: Options, star
     some = [problems[at] for at in knots]
     results = dict(zip(knots, _side_by_side(some, solver, options, starts(some))))
     others = [at for at in range(len(problems)) if at not in results]
-    between = _between(Cs[knots], [results[at] for at in knots], Cs[others])
+    between = _between(Cs[knots], [results[at] for at in knots], Cs[others], problems[0].n >= MANY_ROWS)
     results.update(zip(others, _side_by_side([problems[at] for at in others], solver, options, between)))
     return [results[at] for at in range(len(problems))]
 
 
-def _between(known: Array, found: Sequence[Result], wanted: Array) -> list[Result]:
+def _between(known: Array, found: Sequence[Result], wanted: Array, is_smooth: bool) -> list[Result]:
     """Return the points of a path where log C is as wanted; a coefficient is 0 unless both neighbours are not."""
     from scipy.interpolate import CubicSpline
 
@@ -185,10 +188,10 @@ def _between(known: Array, found: Sequence[Result], wanted: Array) -> list[Resul
     widths = np.exp(np.interp(wanted, known, np.log([f.extra["width"] for f in found])))
     right = np.searchsorted(known, wanted)
     coefs = CubicSpline(known, W)(wanted) * ((W[right - 1] != 0) & (W[right] != 0))
-    is_sparse = bool(np.any(W == 0))
+    is_close = (known[right] - known[right - 1] <= np.log(CLOSE)) & (is_smooth and bool(np.all(W != 0)))
     return [
-        Result(w, c, Status.STALLED, nothing, 0, extra={"width": width, "is close": not is_sparse})
-        for w, c, width in zip(coefs, CubicSpline(known, b)(wanted), widths)
+        Result(w, c, Status.STALLED, nothing, 0, extra={"width": width, "is close": close})
+        for w, c, width, close in zip(coefs, CubicSpline(known, b)(wanted), widths, is_close)
     ]
 
 

@@ -100,3 +100,10 @@ def test_opposite_points_at_two_cut_points_are_one_interval():
         is_ill = (signs[0] if answers[0] else signs[1]) > 0
         assert f"for {'ill' if is_ill else 'well'}" in line
         assert f"[right for {inside if is_ill else 0} of {inside}]" in line
+
+
+def test_points_stand_under_one_another():
+    conditions = [Conjunction(((Attribute(j, f"x{j}", "above", 1.5, 0.0), True),)) for j in range(3)]
+    rules = [Rule(condition, 1, "yes", 5.0, 4.0) for condition in conditions]
+    lines = votes_text(rules, [0.5, 0.0001234567, 0.07654321], "yes", "no")
+    assert len({line.index("  for yes") for line in lines}) == 1

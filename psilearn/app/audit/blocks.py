@@ -121,7 +121,9 @@ def audit_blocks(X: Any, y: Any, estimator: Any, folds: int, seed: int, progress
     for at in range(SETTINGS.rounds):
         scores.append(_held_out(estimator, X, y, fold_of, keep, classes.size, at, progress))
         keep = ~_doubted(scores[-1], codes, seed)
-    held = np.mean([one / np.abs(one).mean() for one in scores], axis=0)
+    held = np.zeros_like(scores[0])
+    for one in scores:
+        held += one / (len(scores) * np.abs(one).mean())
     against = np.flatnonzero(held.argmax(axis=1) != codes)
     few = _few(codes.size, seed)
     noise = fit_noise(held[few].astype(np.float64), codes[few])

@@ -176,13 +176,13 @@ def find_label_issues(
 
 
 def _in_blocks(
-    pd: Any, X: Any, y: Any, estimator: Any, extras: dict[str, Any], how: tuple[int, int, int], progress: Any
+    pd: Any, X: Any, y: Any, estimator: Any, extras: dict[str, Any], how: tuple[int, int | None, int], progress: Any
 ) -> pd.DataFrame:
     """Return the contradicted rows of data in blocks."""
     from .blocks import audit_blocks
 
     cv, repeats, seed = how
-    unknown = [name for name, value in extras.items() if value is not None] + ["repeats"] * (repeats != 1)
+    unknown = [name for name, value in extras.items() if value is not None] + ["repeats"] * (repeats not in (None, 1))
     if unknown:
         raise ValueError(f"{unknown[0]} does not go with data in blocks; hand in an array of a part of the rows.")
     found = audit_blocks(X, y, estimator, cv, seed, progress)

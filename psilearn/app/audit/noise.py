@@ -182,7 +182,7 @@ def fit_noise(scores: Array, codes: NDArray, known: NDArray | None = None, corre
     return Noise(wrong, middle, (low, high), matrix, clean, scaled)
 
 
-def reader_of(scores: Array, codes: NDArray) -> Callable[[Array, NDArray], Array]:
+def reader_of(scores: Array, codes: NDArray) -> Callable[[NDArray, NDArray], Array]:
     """Return a function that reads off the noise model of these rows how probably other rows' labels are wrong."""
     free = np.ones(codes.size, dtype=bool)
     links = [stretched(scores, power) for power in SETTINGS.powers]
@@ -194,7 +194,7 @@ def reader_of(scores: Array, codes: NDArray) -> Callable[[Array, NDArray], Array
     ranks = (rankdata(gaps) - 0.5) / gaps.size
     limits = [10.0 * np.median(_factors(gaps, ranks, power)) for power in SETTINGS.powers]
 
-    def wrong(more: Array, more_codes: NDArray) -> Array:
+    def wrong(more: NDArray, more_codes: NDArray) -> Array:
         more = np.asarray(more, dtype=np.float64)
         gap = _gaps(more)
         place = (np.searchsorted(gaps, gap) + np.searchsorted(gaps, gap, "right")) / (2.0 * gaps.size)

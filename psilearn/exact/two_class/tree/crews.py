@@ -84,21 +84,21 @@ class ClusterCrew:
 
     def submit(self, function: Callable[..., Any], *args: Any) -> Any:
         """Hand over one call."""
-        future = self._given(function, *args)
+        future = self._sent(function, *args, key=f"psilearn-{function.__name__}-{uuid.uuid4().hex}")
         future.add_done_callback(lambda _: self.news.set())
         return future
 
     def share(self, value: Any) -> Any:
         """Make the value a result of the cluster, which makes it again where it is lost with a worker."""
-        self.shared.append(self._given(_itself, value))
+        self.shared.append(self._sent(_itself, value, key=f"psilearn-model-{uuid.uuid4().hex}"))
         return self.shared[-1]
 
-    def _given(self, function: Callable[..., Any], *args: Any) -> Any:
-        from distributed.client import ClosedClientError
-
+    def _sent(self, function: Callable[..., Any], *args: Any, key: str) -> Any:
         try:
-            return self.client.submit(function, *args, key=f"psilearn-{function.__name__}-{uuid.uuid4().hex}")
-        except ClosedClientError as error:
+            return self.client.submit(function, *args, key=key)
+        except Exception as error:
+            if self.client.status == "running":
+                raise
             raise ConnectionError(GONE) from error
 
     def finished(self, futures: Collection[Any], seconds: float) -> list[Any]:
