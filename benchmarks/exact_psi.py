@@ -17,7 +17,6 @@ from collections.abc import Iterator
 
 from benchmarks.runner.psi_instances import LADDERS, disk, problem_of, quadratic, wdbc
 from benchmarks.runner.rows import Plan, Row, at_most, cpu_clock, timed
-from psilearn.core import solving
 from psilearn.core.problem import Problem
 from psilearn.core.solving import Options
 from psilearn.exact.two_class import solver as mip
@@ -87,7 +86,7 @@ def rows(plan: Plan) -> Iterator[Row]:
             name = f"{norm}-norm, {name} C={C:g} a={a:g}"
             if plan.wants(name):
                 yield compare(name, problem_of(X, y, C, a, norm), norm, plan.seconds(60.0, 5.0))
-    with cpu_clock(solving):
+    with cpu_clock():
         for name in QUICK_LADDERS if plan.quick else LADDERS:
             if plan.only in f"ladder, {name}, n":
                 yield from ladder(name, plan.seconds(600.0, 20.0), plan)

@@ -2,11 +2,13 @@
 
 * **Blocks** against arrays in memory: the same linear fit on 64 chunks, on a memory-mapped file of float32, and 20
   values of C in one go against one fit.
-* **Memory**: a process that may not use more than a limit (RLIMIT_DATA) fits data four times as large, from a file.
+* **Memory**: a process that may not use more than a limit (RLIMIT_DATA) fits data four times as large, from a file that
+  is read block by block; its peak is compared with one and a half blocks and 20 bytes a row.
 * **Workers**: two dask workers against one (wall seconds, since several processes work), and the exact search with two
   threads against one (wall seconds, the best of some runs each).
 * **A file of 1e8 rows**, 10 features of float32 (4 GB): certified to 1e-3, reading included, against
-  ``SGDClassifier.partial_fit`` in epochs until it is as good. PSILEARN_SCRATCH names a folder with room for it.
+  ``SGDClassifier.partial_fit`` in epochs until it is as good. PSILEARN_SCRATCH names a folder with room for it. Files
+  are written, and that one is fitted, on all cores that joblib counts (LOKY_MAX_CPU_COUNT).
 """
 
 from __future__ import annotations
@@ -18,9 +20,11 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import joblib
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.linear_model import SGDClassifier
@@ -58,11 +62,14 @@ def written(n: int, p: int) -> tuple[Path, Path]:
     """Files of rows and labels, made once."""
     rows, labels = (scratch() / f"psilearn-{n}-{p}-{kind}.bin" for kind in ("X", "y"))
     if not rows.exists() or rows.stat().st_size != 4 * n * p:
-        with rows.open("wb") as xs, labels.open("wb") as ys:
-            for at in range(0, n, STEP):
-                X, y = draw(min(STEP, n - at), p, at)
-                xs.write(X.tobytes())
-                ys.write(y.tobytes())
+        X = np.memmap(rows, np.float32, "w+", shape=(n, p))
+        y = np.memmap(labels, np.int8, "w+", shape=(n,))
+
+        def write(at: int) -> None:
+            X[at : at + STEP], y[at : at + STEP] = draw(min(STEP, n - at), p, at)
+
+        with ThreadPoolExecutor(joblib.cpu_count()) as pool:
+            list(pool.map(write, range(0, n, STEP)))
     return rows, labels
 
 
@@ -82,8 +89,8 @@ def wall(task: Callable[[], Any], repeats: int = 1) -> tuple[float, Any]:
 
 
 def blocks(plan: Plan) -> Iterator[Row]:
-    n, p = (100_000, 50) if plan.quick else (250_000, 200)
-    kinds = {kind: f"n={n:.0e} p={p} float32, {kind}" for kind in ("64 chunks", "memmap", "20 values of C")}
+    n, p = (100_000, 50) if plan.quick else (1_000_000, 200)
+    kinds = {kind: f"n={n:.0e} p={p} float32, {kind}" for kind in ("64 chunks", "memmap")}
     if not any(map(plan.wants, kinds.values())):
         return
     X, y = opened(n, p)
@@ -98,36 +105,63 @@ def blocks(plan: Plan) -> Iterator[Row]:
         same = abs(model.objective_ - value) <= TOL * value
         checks = {"gap at most 1e-3": model.gap_ <= TOL, "objective as in memory": same}
         yield Row(kinds[kind], ours, theirs, at_most(ours / theirs, goal), checks, f"{model.n_iter_} passes")
-    yield from paths(kinds["20 values of C"], model, held, labels, (theirs, ours))
 
 
-def paths(name: str, model: SVMClassifier, X: Any, y: Any, single: tuple[float, float]) -> Iterator[Row]:
-    Cs = np.geomspace(1, 100, 20) / len(y)
-    for where, given, one in (("in memory", X, single[0]), ("chunks", RowBlocks.split(X, 64), single[1])):
-        ours, path = timed(lambda: regularization_path(model, given, y, Cs))  # noqa: B023
-        checks = {"every gap at most 1e-3": bool(np.all(path.gaps <= TOL))}
-        yield Row(f"{name}, {where}", ours, one, at_most(ours / one, 3.0), checks, "theirs: one fit")
+def paths(plan: Plan) -> Iterator[Row]:
+    """Twenty values of C in one go against one fit, on the same kind of data."""
+    for penalty, n, p in (("l2", 1_000_000, 50), ("l1", 1_000_000, 50), ("l2", 200_000, 200)):
+        n = n // 10 if plan.quick else n
+        names = {where: f"20 values of C, {penalty}, n={n:.0e} p={p}, {where}" for where in ("in memory", "chunks")}
+        if not any(map(plan.wants, names.values())):
+            continue
+        X, y = draw(n, p, 0)
+        model, Cs = SVMClassifier(C=10.0 / n, penalty=penalty, tol=TOL), np.geomspace(1, 100, 20) / n
+        for given in (X[:5000], RowBlocks.split(X[:5000], 2)):
+            regularization_path(model, given, y[:5000], 200.0 * Cs)
+        for where, given in (("in memory", X), ("chunks", RowBlocks.split(X, 64))):
+            if plan.wants(names[where]):
+                one, _ = timed(lambda: model.fit(given, y), 2)  # noqa: B023
+                ours, path = timed(lambda: regularization_path(model, given, y, Cs))  # noqa: B023
+                checks = {"every gap at most 1e-3": bool(np.all(path.gaps <= TOL))}
+                note = f"theirs: one fit; at most {path.n_iters.max()} passes"
+                yield Row(names[where], ours, one, at_most(ours / one, 3.0), checks, note)
 
 
-#: What a process of limited memory does.
+#: What a process of limited memory does. Its blocks are read into memory, so that the limit counts them.
 LIMITED = """
 import json, resource, sys, time
 import numpy as np
 import psilearn
-from benchmarks.scale import ESTIMATORS, opened
-name, n, p, limit = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4])
-model = ESTIMATORS[name](n)
-model.fit(*(part[:30_000] for part in opened(n, p)))  # compile
-X, y = opened(n, p)
+from benchmarks.scale import ESTIMATORS, opened, read_blocks
+from psilearn.core.chunks.blocks import RowBlocks
+name, n, p, limit, jobs = sys.argv[1], *map(int, sys.argv[2:])
+model = ESTIMATORS[name](n).set_params(n_jobs=jobs)
+few = [np.array(part[:30_000]) for part in opened(n, p)]
+model.fit(RowBlocks.split(few[0], 4), few[1])  # compile
+del few
+X, y = read_blocks(n, p), opened(n, p)[1]
 def size(key):
     return next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith(key)) * 1024
 before = size("VmData")
 resource.setrlimit(resource.RLIMIT_DATA, (before + limit, before + limit))
+open("/proc/self/clear_refs", "w").write("5")  # the peak begins again
+resident = size("VmRSS")
 began = time.process_time()
 model.fit(X, y)
 seconds = time.process_time() - began
-print(json.dumps([seconds, model.objective_, str(model.status_.value), model.n_iter_]))
+peak = size("VmHWM") - resident - n  # the labels are a mapped file
+print(json.dumps([seconds, peak, str(model.status_.value)]))
 """
+
+#: Rows of a block that is read from a file.
+READ = 160_000
+
+
+def read_blocks(n: int, p: int) -> RowBlocks:
+    """The rows of a file, read in blocks when they are wanted."""
+    rows = written(n, p)[0]
+    return RowBlocks([lambda at=at: _read(rows, at, min(READ, n - at), p) for at in range(0, n, READ)], p)
+
 
 ESTIMATORS: dict[str, Callable[[int], Any]] = {
     "SVM": lambda n: SVMClassifier(C=10.0 / n, tol=TOL),
@@ -141,17 +175,21 @@ def memory(plan: Plan) -> Iterator[Row]:
     """Fit a file four times as large as the memory that the process may add to what it has when it is warm."""
     n, p = (2_000_000, 100) if plan.quick else (5_000_000, 100)
     size = 4 * n * p
-    for name in ESTIMATORS:
-        label = f"{size / 1e9:.1f} GB in {size / 4e9:.1f} GB, {name}"
+    for name, jobs in [(name, 1) for name in ESTIMATORS] + [("SVM", 2)] * (not plan.quick):
+        label = f"{size / 1e9:.1f} GB in {size / 4e9:.1f} GB, {name}, {jobs} threads"
         if not plan.wants(label):
             continue
         written(n, p)
-        command = [sys.executable, "-c", LIMITED, name, str(n), str(p), str(size // 4)]
+        command = [sys.executable, "-c", LIMITED, name, *map(str, (n, p, size // 4, jobs))]
         run = subprocess.run(command, capture_output=True, text=True, cwd=Path(__file__).parents[1])
-        found = json.loads(run.stdout.splitlines()[-1]) if run.returncode == 0 else [np.nan, np.nan, "failed", 0]
-        checks = {"fitted within the limit": run.returncode == 0}
-        note = f"{found[2]}, {found[3]} steps" if run.returncode == 0 else run.stderr[-300:]
-        yield Row(label, found[0], checks=checks, note=note)
+        if run.returncode:
+            yield Row(label, np.nan, checks={"fitted within the limit": False}, note=run.stderr[-300:])
+            continue
+        seconds, peak, status = json.loads(run.stdout.splitlines()[-1])
+        allowed = 1.5 * jobs * 4 * READ * p + 20 * n
+        goals = {"peak at most 1.5 blocks per thread + 20 bytes per row": peak <= allowed}
+        note = f"peak {peak / 1e6:.0f} of {allowed / 1e6:.0f} MB, a block {4e-6 * READ * p:.0f} MB; {status}"
+        yield Row(label, seconds, goals=goals, checks={"fitted within the limit": True}, note=note)
 
 
 def workers(plan: Plan) -> Iterator[Row]:
@@ -236,21 +274,22 @@ def large(plan: Plan) -> Iterator[Row]:
     X, y = opened(n, p)
     C = 100.0 / n
     SVMClassifier(C=0.01, tol=TOL).fit(RowBlocks.split(np.array(X[:30_000]), 2), np.array(y[:30_000]))
-    model = SVMClassifier(C=C, tol=TOL)
+    model = SVMClassifier(C=C, tol=TOL, n_jobs=joblib.cpu_count())
     began = time.perf_counter()
     ours, _ = timed(lambda: model.fit(X, y))
     took = time.perf_counter() - began
     theirs, value, epochs = sgd_until(X, y, C, model.objective_ * (1 + TOL), 5)
     note = (
-        f"wall {took:.0f} s, {model.n_iter_} passes, gap {model.gap_:.1e}; theirs after {epochs} epochs "
-        f"{value / model.objective_ - 1:.1e} above ours"
+        f"wall {took:.0f} s with {model.n_jobs} threads, {model.n_iter_} passes, gap {model.gap_:.1e}; theirs after "
+        f"{epochs} epochs {value / model.objective_ - 1:.1e} above ours"
     )
     yield Row(name, ours, theirs, at_most(ours / theirs, 1.0), {"gap at most 1e-3": model.gap_ <= TOL}, note)
 
 
 def rows(plan: Plan) -> Iterator[Row]:
-    """Blocks and paths, memory, workers, proofs, and the large file."""
+    """Blocks, paths, memory, workers, proofs, and the large file."""
     yield from blocks(plan)
+    yield from paths(plan)
     yield from memory(plan)
     yield from workers(plan)
     yield from proofs(plan)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import signal
 import sys
 from contextlib import AbstractContextManager, nullcontext
@@ -74,7 +75,7 @@ def main() -> None:
     except typer.Exit as stop:
         status = stop.exit_code
     except USAGE_ERROR as error:
-        _fail(f"{error.format_message().rstrip('.')}. See psilearn --help.", 2)
+        _fail(_on_a_file() or f"{error.format_message().rstrip('.')}. See psilearn --help.", 2)
     except TableError as error:
         # The CSV reader reports an interruption as a file that cannot be read.
         _fail(INTERRUPTED if STOPPED else str(error), 1)
@@ -84,6 +85,15 @@ def main() -> None:
     if status == CTRL_C:
         _fail(INTERRUPTED, 1)
     sys.exit(status if isinstance(status, int) else 0)
+
+
+def _on_a_file() -> str:
+    """Return what to do with a file that stands where a command should."""
+    name = sys.argv[1] if len(sys.argv) > 1 else ""
+    if not os.path.isfile(name):
+        return ""
+    file = shlex.quote(name)
+    return f"Say what to do with the file: psilearn audit {file} finds wrong labels, psilearn compare {file} a model."
 
 
 def _one_thread() -> AbstractContextManager[Any]:

@@ -21,7 +21,7 @@ from ..core.capabilities import ANY_CLASSES, ANY_CONVEX, ANY_LINEAR, CONVEX_PENA
 from ..core.chunks.problem import ChunkedProblem
 from ..core.problem import Problem
 from ..core.result import Certificate, Claim, Result, Status, critical_residual
-from ..core.solving import NOTHING_PROVED, Clock, Options, Solve, SolverSettings
+from ..core.solving import NOTHING_PROVED, Answer, Clock, Options, Solve, SolverSettings, uncertified
 from ..core.spaces import KernelSpace
 
 Array = NDArray[np.float64]
@@ -178,7 +178,8 @@ def point_of(problem: Problem, W: Array, b: Array) -> _Point:
 def _descend(problem: Problem, start: Result, options: Options, clock: Clock, inner: Solve) -> Result:
     """Take d.c. steps from ``start`` until the majorant cannot be lowered any more.
 
-    While steps gain much, the majorant is minimised roughly and nothing is certified; the end is.
+    While steps gain much, the majorant is minimised roughly and nothing is certified; the end is, unless ``options``
+    ask for no certificate: then the descent ends with a step that gains less than the tolerance.
     """
     here = point_of(problem, start.coef, start.intercept)
     clock.note(here.objective, -math.inf)
@@ -188,12 +189,16 @@ def _descend(problem: Problem, start: Result, options: Options, clock: Clock, in
         return _result(here, start.status, math.inf, steps, start, inner_gaps)
     while True:
         steps += 1
-        asked = replace(options, tol=tol, time_limit=clock.left, max_iter=None, certify=tol <= options.tol)
+        certify = options.certify and tol <= options.tol
+        asked = replace(options, tol=tol, time_limit=clock.left, max_iter=None, certify=certify)
         warm = inner(here.majorant, asked, warm)
         inner_gaps.append(warm.gap)
         there = point_of(problem, warm.coef, warm.intercept)
         clock.note(min(here.objective, there.objective), -math.inf)
         gain, residual, same = here.objective - there.objective, here.residual(warm.lower_bound), False
+        if not options.certify and gain <= options.tol * abs(here.objective) and warm.status is not Status.INTERRUPTED:
+            best = there if gain > 0 else here
+            return uncertified(Answer(best.W, best.b, warm.multipliers, clock, steps, Status.STALLED, {}))
         if residual < math.inf and gain >= 0 and not problem.penalty.scad:
             same = np.array_equal(_tilt(here), _tilt(there))
         if same:  # both points share one majorant, so the bound speaks of the new point, too

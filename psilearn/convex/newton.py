@@ -164,7 +164,7 @@ class _Blocks:
         """Return R = argmax gain(R) - <R, F> - delta/2 ||R - R0||^2 and the coordinates in which it can move."""
         p = self.problem
         if p.n_classes > 2:
-            from ..core.response_jit import respond_k_class
+            from ..core.chunks.response_jit import respond_k_class
 
             R, free = np.empty_like(F), np.empty(F.shape, dtype=np.bool_)
             respond_k_class(F, self.R0, p.y, p.prices, self.delta, self.breakpoints, R, free)

@@ -23,8 +23,10 @@ from pathlib import Path
 from typing import Any
 
 import numba
+from numba.core import event
 
 from ._stamp import stamp
+from .clock import go_on, stand_still
 
 #: Versions of numba, by their first two numbers, whose inner workings are as :mod:`._linking_jit` takes them to be.
 TRIED = ("0.68",)
@@ -47,6 +49,19 @@ else:
         return function
 
     ignoring_constants = without_garbage_collection
+
+
+class _Clockwork(event.Listener):
+    """Stops the clock while numba compiles."""
+
+    def on_start(self, _: Any) -> None:
+        stand_still()
+
+    def on_end(self, _: Any) -> None:
+        go_on()
+
+
+event.register("numba:compile", _Clockwork())
 
 
 def _stamped(function: Any) -> Any:

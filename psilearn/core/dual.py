@@ -7,7 +7,7 @@ Every bound is a lower bound on the convex optimum, whatever multipliers come in
 from __future__ import annotations
 
 import math
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -48,6 +48,11 @@ class Proof(NamedTuple):
     bound: float
     multipliers: NDArray[np.float64]
     evidence: NDArray[np.float64] | None = None
+
+
+@lru_cache(maxsize=1 << 10)
+def _price_floor(C: float, weight: float, slope: float) -> float:
+    return float(product_below(product_below(C, weight), slope))
 
 
 class Dual:
@@ -92,17 +97,23 @@ class Dual:
     @cached_property
     def price_floors(self) -> NDArray[np.float64]:
         """Numbers not above the true products C weight_i c_k, shape (n, number of hinges)."""
-        slopes = np.broadcast_arrays(self.weights, *self.loss.slopes(self.y))[1:]
+        slopes = self.loss.slopes(self.y)
+        alike = self.n > 0 and self.weights.min() == self.weights.max() and not any(map(np.ndim, slopes))
+        if alike:
+            floors = np.array([_price_floor(self.C, float(self.weights[0]), float(slope)) for slope in slopes])
+            return np.broadcast_to(floors, (self.n, len(slopes)))
         costs = product_below(np.float64(self.C), self.weights)
-        return product_below(costs[:, None], np.array(slopes, dtype=np.float64).reshape(-1, self.n).T)
+        return np.array([product_below(costs, slope) for slope in slopes]).reshape(len(slopes), -1).T
 
     @cached_property
     def limit_floors(self) -> NDArray[np.float64]:
         """Numbers not above the true limits C weight_i sum_k c_k of the multipliers."""
-        total = np.zeros(self.n)
-        for price in self.price_floors.T:
+        floors = self.price_floors
+        alike = self.n > 0 and floors.strides[0] == 0
+        total = np.zeros(1 if alike else self.n)
+        for price in floors[: total.size].T:
             total = difference_below(price, -total)
-        return total
+        return np.broadcast_to(total, self.n)
 
     def accepts(self, R: NDArray[np.float64]) -> bool:
         """Whether R are finite multipliers of the right shape."""

@@ -19,11 +19,14 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from .bounds.rounding import gamma
+from .bounds.rounding import UNIT, gamma
 from .dual import Dual
 from .losses import Loss
 from .penalties import Penalty
 from .spaces import KernelSpace, Space
+
+#: Part of an objective that rounding of its scores may change before they are summed without it.
+SHARP_VALUE = 1e-10
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,8 +95,18 @@ class Problem(Dual):
         return self.margins_of_scores(self.space.scores(W, b))
 
     def value(self, W: NDArray[np.float64], b: NDArray[np.float64]) -> float:
-        """Evaluate the objective; every reported number comes from here."""
-        return self.value_of_scores(W, self.space.scores(W, b))
+        """Evaluate the objective; every reported number comes from here.
+
+        Where large coefficients of a kernel cancel, rounding of the scores would show (and differ from one order of
+        summation to the other); then they are taken as sums without rounding.
+        """
+        value = self.value_of_scores(W, self.space.scores(W, b))
+        if isinstance(self.space, KernelSpace):
+            rounding = UNIT * self.space.score_size(W) * float(self.costs.sum())
+            if rounding > SHARP_VALUE * abs(value):
+                exact = self.space.sharp_scores(W, b)
+                value = value if exact is None else self.value_of_scores(W, *exact)
+        return value
 
     def value_of_scores(self, W: NDArray[np.float64], F: NDArray[np.float64], norm2: float | None = None) -> float:
         """Evaluate the objective where the scores, and maybe ||W||^2, are known."""
@@ -228,6 +241,14 @@ class Problem(Dual):
         if capped.any():
             excess = np.where(capped, self.loss.convex_value(u, self.y) - self.loss.cap_of(self.y), 0.0)
         return tilt, float(self.costs @ excess) + float(steepness @ u)
+
+    def priced(self, loss: Loss, C: float) -> Problem:
+        """Return the problem with another loss and C; itself if they are the same, with all that it remembers."""
+        if C == self.C and loss == self.loss:
+            return self
+        other = replace(self, loss=loss, C=C)
+        other.__dict__["signs"] = self.signs
+        return other
 
     def subset(self, rows: NDArray[np.intp]) -> Problem:
         """Return the problem on some of the samples (same number of classes, same C)."""

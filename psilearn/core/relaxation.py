@@ -46,16 +46,16 @@ _ROUNDING = 1e-9
 def relaxation(problem: Problem, upper: float) -> tuple[Problem, NDArray[np.intp], float] | None:
     """Return a convex problem, its samples, and a value: the first is below the truncated one where that costs less.
 
-    The value is just below ``upper`` and the best constant, because what costs less gives up neither of two classes
-    altogether; it and a bound on the convex optimum, whichever is smaller, bound the truncated one. None if nothing is
-    known: of problems with tilts or penalties that are not convex, of data in blocks, of samples that all may be at the
-    cap.
+    The value is just below ``upper``, and below what always answering the same class costs at most; it and a bound on
+    the convex optimum, whichever is smaller, bound the truncated one. None if nothing is known: of problems with tilts
+    or penalties that are not convex, of data in blocks, of samples that all may be at the cap.
     """
     loss, space = problem.loss, problem.space
     is_known = isinstance(space, LinearSpace) or (isinstance(space, KernelSpace) and space.is_psd)
     if problem.tilt is not None or problem.is_convex or not problem.penalty.is_convex or not is_known:
         return None
-    value = min(upper, problem.best_constant()[0]) * (1.0 - _ROUNDING)
+    prices = np.bincount(problem.y, problem.costs * loss.cap_of(problem.y), problem.n_classes)
+    value = min(upper, float(prices.sum() - prices.max())) * (1.0 - _ROUNDING)
     if not value > 0.0:
         return None
     steepness = _steepness(problem, value)
@@ -83,32 +83,41 @@ def rough_bound(relaxed: Problem, hint: Array | None) -> tuple[float, Array]:
     """
     known = [] if hint is None else [relaxed.clipped(hint)]
     if relaxed.n_classes == 2 and relaxed.penalty.l2 > 0 and not relaxed.penalty.has_l1:
-        known.append(_conditional_gradient(relaxed))
-    else:
-        most = relaxed.loss_multipliers(np.zeros((relaxed.n, relaxed.n_functions)))
-        known += [share * most for share in _SHARES]
+        R = _conditional_gradient(relaxed, known[0] if known else None)  # one bound, since proving it takes longest
+        return relaxed.dual_bound(R), R
+    most = relaxed.loss_multipliers(np.zeros((relaxed.n, relaxed.n_functions)))
+    known += [share * most for share in _SHARES]
     bounds = [relaxed.dual_bound(R) for R in known]
     best = int(np.argmax(bounds))
     return bounds[best], known[best]
 
 
-def _conditional_gradient(relaxed: Problem) -> Array:
+def _conditional_gradient(relaxed: Problem, hint: Array | None) -> Array:
     """Take a few steps of the conditional gradient method on the dual, two classes and an l2 penalty.
 
     It is max top sum_i alpha_i - |sum_i alpha_i y_i x_i|^2 / (2 l2): steps go towards the balanced alpha within the
-    limits that is best for the slope of the dual, which sorting finds.
+    limits that is best for the slope of the dual, which sorting finds. The first step starts at a part of the hint.
     """
     y, top = relaxed.signs, relaxed.loss.hinges[0][1]
     alpha, f = np.zeros(relaxed.n), np.zeros(relaxed.n)
-    for _ in range(_KERNEL_STEPS if relaxed.is_kernel else _STEPS):
-        best = _best_balanced(top - y * f, y, relaxed.costs)
+    for step in range(_KERNEL_STEPS if relaxed.is_kernel else _STEPS):
+        slope = top - y * f
+        best = _balanced_hint(hint, y) if step == 0 and hint is not None else _best_balanced(slope, y, relaxed.costs)
         change = best - alpha
         W = relaxed.space.combine((change * y)[:, None]) / relaxed.penalty.l2
         turn = relaxed.space.scores(W, np.zeros(1))[:, 0]
-        rise, curvature = float(change @ (top - y * f)), float(change @ (y * turn))
-        step = 1.0 if curvature <= rise else max(rise, 0.0) / curvature
-        alpha, f = alpha + step * change, f + step * turn
+        rise, curvature = float(change @ slope), float(change @ (y * turn))
+        length = 1.0 if curvature <= rise else max(rise, 0.0) / curvature
+        alpha, f = alpha + length * change, f + length * turn
     return (alpha * y)[:, None]
+
+
+def _balanced_hint(hint: Array, y: Array) -> Array:
+    """Return the multipliers of the hint, those of the class with the larger sum made smaller."""
+    alpha = np.maximum(hint[:, 0] * y, 0.0)
+    sums = float(alpha[y > 0].sum()), float(alpha[y < 0].sum())
+    least = min(sums)
+    return alpha * np.where(y > 0, *(least / max(total, 1e-300) for total in sums))
 
 
 def _best_balanced(slope: Array, y: Array, limit: Array) -> Array:
@@ -175,7 +184,7 @@ def _distances(problem: Problem, place: int, own: NDArray[np.intp]) -> Array:
     if isinstance(space, KernelSpace):
         size = space.squared_norms
         error = (4.0 * space.entry_error + _ROUNDING) * (np.abs(size[own]) + abs(size[place])) + 4.0 * space.psd_shift
-        squares = size[own] + size[place] - 2.0 * space.K[place, own].astype(np.float64)
+        squares = size[own] + size[place] - 2.0 * space.block(np.array([place]), own)[0]
         return np.sqrt(np.maximum(squares, 0.0) + error)
     assert isinstance(space, LinearSpace)
     if space.is_sparse:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import math
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -14,6 +13,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from .clock import now
 from .dual import SHARP, Proof
 from .problem import Problem
 from .result import Certificate, Claim, Result, Status, Step, agreed_bound
@@ -51,7 +51,8 @@ class Options:
     n_jobs : int
         Threads of a search that can use several.
     cluster : str or None
-        Address of a dask scheduler whose workers search instead of threads.
+        Address of a dask scheduler whose workers search instead of threads; None: that of the active client, if there
+        is one and ``n_jobs`` is 1.
     settings : tuple of SolverSettings
         Options of one solver only: records of the class ``Settings`` in that solver's module.
     """
@@ -103,17 +104,17 @@ def report(step: Step) -> None:
 
 
 class Clock:
-    """Seconds since the start, the time limit, and the history of a solve."""
+    """Seconds since the start without those of compiling, the time limit, and the history of a solve."""
 
     def __init__(self, limit: float = math.inf) -> None:
-        self.start = time.perf_counter()
+        self.start = now()
         self.limit = limit
         self.history: list[Step] = []
 
     @property
     def seconds(self) -> float:
         """Seconds since the start."""
-        return time.perf_counter() - self.start
+        return now() - self.start
 
     @property
     def left(self) -> float:

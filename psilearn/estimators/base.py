@@ -22,7 +22,6 @@ from .certified import Certified
 from .chunked import fit_blocks, fits_in_blocks, is_chunked, lazily
 from .encode import Sample
 from .progress import shown
-from .warmup import warm_up
 
 #: Multipliers below this share of their cost are rounding, not support.
 SUPPORT_SHARE = 1e-7
@@ -104,7 +103,6 @@ class MarginEstimator(ClassifierMixin, Certified):
                 fit_blocks(self, X, y, sample_weight, self._options(clock.left))
             else:
                 problem, sample = self._prepare(X, y, sample_weight, clock)
-                warm_up(problem, self.solver, clock)
                 self._keep(self._solve(problem, self._options(clock.left)), problem, sample)
             LOGGER.info(
                 "%s: %s after %.2f s, objective %.6g, bound %.6g, gap %.3g", type(self).__name__,

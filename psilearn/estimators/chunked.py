@@ -20,10 +20,11 @@ from ..core.chunks.checkpoint import Remembered, name_of_data
 from ..core.chunks.description import Description, describe, join
 from ..core.chunks.opening import is_chunked, is_dask, n_features_of, open_workers
 from ..core.chunks.problem import ChunkedProblem, ChunkedSpace
+from ..core.chunks.start import starting_widths
 from ..core.chunks.sums import Form
 from ..core.penalties import Penalty
 from ..core.problem import Problem
-from ..core.result import Certificate, Claim, Result
+from ..core.result import Result
 from ..core.solving import Options
 from ..core.spaces import LinearSpace, LowRank
 from ..core.spaces.gram import Kernel, scale_of
@@ -37,7 +38,16 @@ LANDMARKS = 500
 #: Relative gap of the fit on the sampled rows.
 SAMPLE_TOL = 1e-3
 
-__all__ = ["chunked_problem", "fit_blocks", "fits_in_blocks", "is_chunked", "lazily", "needs_memory", "starts_of"]
+__all__ = [
+    "chunked_problem",
+    "fit_blocks",
+    "fits_in_blocks",
+    "is_chunked",
+    "lazily",
+    "needs_memory",
+    "sampled_rows",
+    "starts_of",
+]
 
 
 def fits_in_blocks(estimator: MarginParameters, X: Any) -> bool:
@@ -97,7 +107,7 @@ def fit_blocks(estimator: MarginParameters, X: Any, y: Any, sample_weight: Any, 
         first = solve_convex(convex, options, start)  # type: ignore[arg-type]
         result = solve(problem, estimator.solver, options, first)  # type: ignore[arg-type]
     _keep(estimator, result, problem)
-    estimator._learn_from(_sampled(seen)[0])
+    estimator._learn_from(sampled_rows(seen)[0])
 
 
 def needs_memory(X: Any, who: str) -> None:
@@ -174,7 +184,7 @@ def _form(
     estimator.low_rank_ = None
     if estimator._is_linear:
         return Form(classes, factors, seen.mean, _scales(seen.spread / seen.n, seen.mean))
-    X, _, weights = _sampled(seen)
+    X, _, weights = sampled_rows(seen)
     gamma = scale_of(estimator.gamma, X, weights)
     estimator.kernel_ = Kernel(estimator.kernel, gamma, estimator.degree, estimator.coef0)
     rank = LANDMARKS if isinstance(estimator.n_components, str) else int(estimator.n_components)
@@ -192,7 +202,7 @@ def _scales(variance: NDArray[np.float64], mean: NDArray[np.float64]) -> NDArray
     return np.where(scale > 0, scale, np.maximum(np.abs(mean), 1.0))
 
 
-def _sampled(seen: Description) -> tuple[NDArray[np.float64], NDArray[Any], NDArray[np.float64]]:
+def sampled_rows(seen: Description) -> tuple[NDArray[np.float64], NDArray[Any], NDArray[np.float64]]:
     """Return the sampled rows."""
     parts: list[Block] = [part for part in seen.rows if part.X.shape[0]]
     X = np.vstack([part.X for part in parts])
@@ -209,7 +219,7 @@ def starts_of(problems: Sequence[ChunkedProblem], seen: Description, options: Op
     nothing: list[Result | None] = [None] * len(problems)
     if not any(part.X.shape[0] for part in seen.rows):
         return nothing
-    X, y, weights = _sampled(seen)
+    X, y, weights = sampled_rows(seen)
     form = problems[0].form
     codes = np.searchsorted(form.classes, y).astype(np.intp)
     if np.unique(codes).size < form.classes.size:
@@ -218,9 +228,13 @@ def starts_of(problems: Sequence[ChunkedProblem], seen: Description, options: Op
     share = problems[0].total_weight / float(weights.sum())
     penalty, loss = problems[0].penalty.convex_part, problems[0].loss.convex_part
     few = Problem(LinearSpace(form.features(X)), codes, form.classes.size, loss, penalty, 1.0, weights)
-    options = replace(options, tol=max(options.tol, SAMPLE_TOL))
-    found = solve_path([replace(few, C=problem.C * share) for problem in problems], "auto", options)
-    return [replace(f, multipliers=None, extra={}, certificate=Certificate(Claim.NONE, f.objective)) for f in found]
+    roughly = replace(options, tol=max(options.tol, SAMPLE_TOL), certify=False)
+    found = solve_path([replace(few, C=problem.C * share) for problem in problems], "auto", roughly)
+    block = Block(X, y, weights / form.factors[codes])
+    widths = starting_widths(
+        [replace(p, C=p.C * share) for p in problems], [(f.coef, f.intercept) for f in found], block, options.tol
+    )
+    return [replace(f, multipliers=None, extra={"width": width}) for f, width in zip(found, widths)]
 
 
 def _keep(estimator: MarginParameters, result: Result, problem: ChunkedProblem) -> None:

@@ -27,7 +27,6 @@ from ..core.spaces.gram import Kernel, scale_of
 from ..core.spaces.low_rank import automatic_rank
 from ..solvers import SOLVERS, solve, takes
 from .encode import Sample, classes_of, encode
-from .warmup import warm_up
 
 #: Part of the time that is left which the pilot fit of an adaptive l1 penalty may take.
 PILOT_SHARE = 0.5
@@ -110,7 +109,8 @@ class MarginParameters(Fitted, BaseEstimator):
         of passes over data in blocks; None is 1, -1 all cores. Optimum and bound do not depend on it, the number of
         nodes does.
     cluster : str, default=None
-        Address of a dask scheduler ("tcp://host:8786") whose workers do the exact search in place of threads.
+        Address of a dask scheduler ("tcp://host:8786") whose workers do the exact search in place of threads; without
+        it and without ``n_jobs``, those of the dask client that is active, if there is one.
     checkpoint : path, default=None
         File in which a fit on data in blocks keeps what its passes found. A fit that was broken off, made again with
         the same data, blocks and parameters, reads it and goes on to the same result.
@@ -273,7 +273,6 @@ class MarginParameters(Fitted, BaseEstimator):
     def _pilot(self, problem: Problem, clock: Clock) -> NDArray[np.float64]:
         """Return the coefficients of the l2 fit, which may take a part of the time that is left."""
         solver = self.solver if self.solver != "auto" and takes(self.solver, problem) else "auto"
-        warm_up(problem, solver, clock)
         pilot = solve(problem, solver, self._options(PILOT_SHARE * clock.left), None)
         go_on_after(pilot.status)
         return pilot.coef

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -92,8 +93,9 @@ def regularization_path(
         if not problems or worker.penalty == "adaptive-l1":
             problem, seen = _stated(worker, X, y, sample_weight)
         problems.append(replace(problem, C=worker.C))
-    starts = starts_of(problems, seen, worker._options()) if isinstance(seen, Description) else None
-    results = dict(zip(order, solve_path(problems, worker.solver, worker._options(), starts)))
+    options = worker._options()
+    starts = partial(starts_of, seen=seen, options=options) if isinstance(seen, Description) else None
+    results = dict(zip(order, solve_path(problems, worker.solver, options, starts)))
     return _path(values, [results[i] for i in range(values.size)], worker.classes_)
 
 

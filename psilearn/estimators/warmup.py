@@ -11,6 +11,7 @@ import numpy as np
 from ..core.problem import Problem
 from ..core.solving import Clock, Options, reporting_as
 from ..core.spaces import KernelSpace, LinearSpace
+from ..core.spaces.gram import GramOnDemand, Kernel
 from ..solvers import choose_convex, choose_exact, solve, takes
 
 #: Samples and features of the tiny problems: small enough to be solved at once, with classes that overlap, so that
@@ -38,7 +39,8 @@ def warm_up(problem: Problem, solver: str, clock: Clock) -> None:
         needed.append((choose_exact(problem), problem))
     for name, kind in needed:
         tiny = _tiny(kind)
-        key = (name, repr(tiny.loss), repr(tiny.penalty), tiny.n_classes, tiny.space.kind)
+        is_stored = getattr(tiny.space, "is_stored", True)
+        key = (name, repr(tiny.loss), repr(tiny.penalty), tiny.n_classes, tiny.space.kind, is_stored)
         if key not in _warm and takes(name, tiny):
             with reporting_as("compiling"):
                 solve(tiny, name, Options(max_iter=None if tiny.n_classes == 2 else NODES))
@@ -56,6 +58,8 @@ def _tiny(problem: Problem) -> Problem:
     if isinstance(problem.space, LinearSpace):
         given = problem.space.X
         space = LinearSpace(type(given)(X) if problem.space.is_sparse else X.astype(given.dtype))
+    elif not problem.space.is_stored:
+        space = KernelSpace(GramOnDemand(Kernel("linear"), X), known_psd=True)
     else:
         space = KernelSpace((X @ X.T).astype(problem.space.K.dtype), known_psd=True)
     penalty = problem.penalty

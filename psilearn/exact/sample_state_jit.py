@@ -17,6 +17,8 @@ class SampleState(IntEnum):
     GONE = 3  #: given up: pays the cap, whatever u is
     TOP = 4  #: u is at least the largest breakpoint, pays nothing
     TILTED = 5  #: given up, with a linear term in u added: only in bound tightening
+    LINEAR = 6  #: no sample but a linear term: u + cost * cap
+    FLOOR = 7  #: no sample but a constraint: u is at least its cost
 
 
-FREE, IN, OUT, GONE, TOP, TILTED = SampleState
+FREE, IN, OUT, GONE, TOP, TILTED, LINEAR, FLOOR = SampleState

@@ -521,7 +521,7 @@ class Search:
         cs = exponent([c for row in slopes for c in row])
         caps = [] if problem.is_convex else [cost * problem.cap[code] for cost, code in zip(problem.cost, problem.code)]
         self.e = min(cs + self.um, unit + self.um, exponent(caps))
-        self.slopes = [[whole(c, cs) << (cs + self.um - self.e) for c in row] for row in slopes]
+        self.slopes = [[whole(c, cs) << (cs + self.um - self.e) for c in row] for row in slopes]  # times 2^(e - um)
         self.caps = [whole(c, self.e) for c in caps]
         self.lift = unit + self.um - self.e
         self.steepest = [sum(row) for row in slopes]
@@ -837,6 +837,8 @@ def parse(line):
 class Records:
     """The lines of a proof file, one object each, within limits."""
 
+    parse = staticmethod(parse)
+
     def __init__(self, file, numbers, first=None):
         self.file, self.read, self.count = file, 0, 0 if first is None else 1
         self.first = first
@@ -849,10 +851,10 @@ class Records:
         require(line, "the file ends too early")
         require(len(line) <= self.longest, "a line is too long")
         require(self.read <= MAX_BYTES and self.count <= MAX_RECORDS, "the file is too long")
-        return parse(line)
+        return self.parse(line)
 
 
-def verify(records, rows, labels, weights):
+def verify(records, rows, labels, weights, search=Search):
     """Check all records of a proof; returns (claim, objective, bound) or raises Rejected."""
     claim = records.first
     require(claim["format"] != "psilearn rules proof", "a proof about rules is for check_rules.py, beside this file")
@@ -861,7 +863,7 @@ def verify(records, rows, labels, weights):
     objective, bound, units = number(claim["objective"]), number(claim["bound"]), claim["units"]
     coef, unit, margin = (integer(units[key], -MAX_EXPONENT, 0) for key in ("coef", "multiplier", "margin"))
     require(problem.objective(records.next(), coef) <= objective, "the coefficients do not attain the objective")
-    Search(problem, bound, unit, margin).follow(iter(records.next, None))
+    search(problem, bound, unit, margin).follow(iter(records.next, None))
     require(records.next() == {"end": records.count - 1}, "the last record is wrong")
     require(not records.file.read(1), "something follows the last record")
     return claim, objective, bound
@@ -893,14 +895,14 @@ def describe(claim):
     return " ".join([text, *numbers]).replace("linear kernel", "linear")
 
 
-def verdict(path, load, verify=verify, describe=describe):
+def verdict(path, load, verify=verify, describe=describe, records=Records):
     """Return (ok, objective, bound, message) of a proof file; ``load(claim)`` returns (rows, labels, weights)."""
     try:
         with gzip.open(path, "rb") as file:
-            first = Records(file, 1 << 14).next()
+            first = records(file, 1 << 14).next()
             rows, labels, weights = load(first)
-            records = Records(file, len(set(labels)) * (len(rows) + (len(rows[0]) if rows else 0)), first)
-            claim, objective, bound = verify(records, rows, labels, weights)
+            lines = records(file, len(set(labels)) * (len(rows) + (len(rows[0]) if rows else 0)), first)
+            claim, objective, bound = verify(lines, rows, labels, weights)
             message = f"proved in exact arithmetic: {describe(claim)}"
     except Rejected as reason:
         return False, math.nan, math.nan, f"rejected: {reason}"
@@ -915,7 +917,7 @@ def check_arrays(path, rows, labels, weights):
     return verdict(path, lambda claim: (rows, labels, weights))
 
 
-def check_file(path, data, verify=verify, describe=describe):
+def check_file(path, data, verify=verify, describe=describe, records=Records):
     """Check a proof against a CSV file; raises OSError or csv.Error if the data cannot be read."""
 
     def load(claim):
@@ -928,7 +930,7 @@ def check_file(path, data, verify=verify, describe=describe):
 
     with open(path, "rb"), open(data, "rb"):
         pass
-    return verdict(path, load, verify, describe)
+    return verdict(path, load, verify, describe, records)
 
 
 def main(arguments, check_file=check_file):

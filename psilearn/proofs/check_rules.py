@@ -11,7 +11,8 @@ m_i of the samples having the sum M:
 * ``lpboost``: the largest soft margin rho - D sum_i m_i (rho - u_i)_+, D = 1 / (nu M), of all votes lambda >= 0 of
   rules with sum 1, u_i being the least over r != y_i of the votes for y_i less those for r;
 * ``l0boost`` (two classes): the least sum_i m_i [u_i < rho] + sum {cost of the order of u : lambda_u > 0} of all votes
-  lambda >= 0 of rules with sum 1, u_i the votes for y_i less those for the other class. rho > 0.
+  lambda >= 0 of rules with sum 1, at most ``max_rules`` of them not zero if the claim has that number, u_i the votes
+  for y_i less those for the other class. rho > 0.
 
 The first two claim objective <= largest <= bound, the last one bound <= least <= objective. The objective is that of
 the rules in the file. The bound comes from multipliers, which turn the claim into a question about single rules,
@@ -261,14 +262,21 @@ def l0boost(rules, stated, point, evidence, objective, bound):
     with R_u = sum {v_p : h_iu > h_ju} and E_u = sum_i w_i y_i h_iu. If R_u <= c_u and R_u + E_u - c_u <= -alpha for all
     rules, the last line is at least sum_u (c_u - R_u - E_u) lambda_u >= alpha (mu_u >= lambda_u, sum lambda = 1). The
     terms of xi are at least their negative parts. If all weights and costs are integers, so is the least value.
+
+    With at most K rules, theta (K - sum mu) >= 0 for every theta >= 0: the bound with all costs c_u + theta, less
+    theta K, holds as well.
     """
     require(rules.k == 2, "two classes are needed")
     rho, costs = number(stated["rho"]), [number(c, 0) for c in array(stated["costs"], rules.max_order + 1)]
     require(0 < rho <= 1, "rho must be above 0 and at most 1")
     votes = rules.read(point)
     value = sum(m for u, m in zip(rules.margins(votes), rules.weight) if u < rho)
-    value += sum(costs[order] for _, _, order in {(mask, target, order) for mask, target, order, _ in votes})
+    used = {(mask, target, order) for mask, target, order, _ in votes}
+    value += sum(costs[order] for _, _, order in used)
     require(value <= objective, "the rules do not attain the objective")
+    theta, most = number(evidence.get("theta", 0), 0), integer(stated.get("max_rules", 0), 0)
+    require("max_rules" in stated or theta == 0, "theta needs a limit on the number of rules")
+    require("max_rules" not in stated or len(used) <= most, "there are too many rules")
     unit = check.power(integer(evidence["unit"], -check.MAX_EXPONENT, 0))
     w, pairs = [Fraction(0)] * rules.n, []
     for entry in array(evidence["multipliers"]):
@@ -281,16 +289,18 @@ def l0boost(rules, stated, point, evidence, objective, bound):
         require(rules.code[i] == 1 and rules.code[j] == 0, "a pair is not of two classes")
         pairs.append((i, j, integer(a, 0) * unit))
     alpha = integer(evidence["alpha"]) * unit
-    require(l0_value(rules, rho, costs, w, pairs, alpha) >= bound, "the multipliers do not reach the bound")
-    require(l0_feasible(rules, costs, w, pairs, alpha), "there is a rule that costs less than the multipliers say")
+    proved = l0_value(rules, rho, costs, w, pairs, alpha, theta * most)
+    require(proved >= bound, "the multipliers do not reach the bound")
+    raised = [c + theta for c in costs]
+    require(l0_feasible(rules, raised, w, pairs, alpha), "there is a rule that costs less than the multipliers say")
 
 
-def l0_value(rules, rho, costs, w, pairs, alpha):
-    """Return the bound of feasible multipliers, the right side of the inequality in :func:`l0boost`."""
+def l0_value(rules, rho, costs, w, pairs, alpha, less=0):
+    """Return the bound of feasible multipliers, the right side of the inequality in :func:`l0boost`, less theta K."""
     left = [m - (1 + rho) * x for m, x in zip(rules.weight, w)]
     for i, j, v in pairs:
         left[i], left[j] = left[i] - v, left[j] - v
-    value = rho * sum(w) + sum(v for *_, v in pairs) + alpha + sum(min(x, 0) for x in left)
+    value = rho * sum(w) + sum(v for *_, v in pairs) + alpha + sum(min(x, 0) for x in left) - less
     is_whole = all(x.denominator == 1 for x in [*rules.weight, *costs])
     return Fraction(math.ceil(value)) if is_whole else value
 
@@ -327,7 +337,7 @@ def describe(claim):
     """Return one line on the problem of a claim that was checked."""
     stated = claim["problem"]
     what = {"agreement": "largest agreement of a rule", "lpboost": "largest soft margin", "l0boost": "L0 objective"}
-    numbers = [f"{name} {stated[name]!r}" for name in ("nu", "rho", "costs") if name in stated]
+    numbers = [f"{name} {stated[name]!r}" for name in ("nu", "rho", "costs", "max_rules") if name in stated]
     text = f"{what[stated['kind']]} over all rules of at most {stated['max_order']} of {len(stated['attributes'])}"
     return ", ".join([f"{text} attributes", *numbers])
 

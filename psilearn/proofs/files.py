@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import itertools
 import json
 import math
 import os
@@ -16,6 +17,9 @@ from typing import IO, Any
 from . import check as checker
 from .statement import Record
 
+#: Level of compression: 9 makes files a seventh smaller and takes eight times as long. Lines written at a time.
+LEVEL, LINES = 3, 256
+
 
 def rounded_up(value: Fraction) -> float:
     """Return the least double that is not below ``value``."""
@@ -28,18 +32,22 @@ def rounded_down(value: Fraction) -> float:
     return math.nextafter(near, -math.inf) if Fraction(near) > value else near
 
 
-def checker_of(path: str | Path) -> Any:
+def checker_of(path: str | Path, fast: bool = False) -> Any:
     """Return the module that checks a file: about rules if it says so, else about margin classifiers."""
     try:
         with gzip.open(path, "rb") as file:
             is_about_rules = b'"psilearn rules proof"' in file.readline(1 << 12)
     except (OSError, EOFError, zlib.error):
         is_about_rules = False
-    if not is_about_rules:
-        return checker
-    from . import check_rules
+    if is_about_rules:
+        from . import check_rules
 
-    return check_rules
+        return check_rules
+    if fast:
+        from . import fast as fast_checker
+
+        return fast_checker
+    return checker
 
 
 @contextmanager
@@ -57,6 +65,12 @@ def _whole(path: str | Path) -> Iterator[IO[bytes]]:
 
 def write(path: str | Path, records: Iterable[Record]) -> None:
     """Write records as JSON lines, gzip."""
-    with _whole(path) as file, gzip.GzipFile("", "wb", fileobj=file, mtime=0) as packed:
-        for record in records:
-            packed.write(json.dumps(record, separators=(",", ":")).encode() + b"\n")
+    encode = json.JSONEncoder(separators=(",", ":")).encode
+    with _whole(path) as file, gzip.GzipFile("", "wb", LEVEL, fileobj=file, mtime=0) as packed:
+        for lines in _batches(map(encode, records)):
+            packed.write("\n".join([*lines, ""]).encode())
+
+
+def _batches(lines: Iterator[str]) -> Iterator[list[str]]:
+    while batch := list(itertools.islice(lines, LINES)):
+        yield batch

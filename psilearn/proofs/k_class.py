@@ -12,12 +12,12 @@ multipliers close already is cut off.
 from __future__ import annotations
 
 import math
-import time
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
+from ..core.clock import now
 from ..core.problem import Problem
 from ..core.spaces import LinearSpace
 from ..exact.k_class import hinge_qp_jit as hinge_qp
@@ -76,11 +76,11 @@ class Tree:
 
     def run(self, seconds: float) -> Fraction:
         """Search in depth until the tree is complete; nodes that time leaves open are closed with what they have."""
-        end = time.monotonic() + seconds
+        end = now() + seconds
         self._floors(None)
         while not self.follower.is_done:
             node = self._solved()
-            if time.monotonic() > end:
+            if now() > end:
                 self._close(node)
             else:
                 self._step(node)
@@ -254,10 +254,10 @@ class Tree:
 
 def search_k_class(statement: Statement, goal: float, seconds: float) -> Evidence:
     """Prove ``goal``, or as much as there is time for: parts of it first, which cost little beside the whole."""
-    end, best = time.monotonic() + seconds, None
+    end, best = now() + seconds, None
     for share in SHARES:
         tree = Tree(statement, share * goal)
-        bound = tree.run(end - time.monotonic())
+        bound = tree.run(end - now())
         if best is None or bound > best.bound:
             best = Evidence(bound, tree.unit, MARGIN_UNIT, tree.records)
         if bound < tree.follower.bound:

@@ -148,24 +148,34 @@ def _booster_statement(
         raise ProofError("Proofs about rules take LPBoostClassifier and L0BoostClassifier without a base_learner.")
     result, worker = booster.results_[0], clone(booster)
     is_margin = hasattr(booster, "nu_")
-    if len(booster.results_) > 1 or (not is_margin and (booster.classes_.size > 2 or booster._is_short)):
-        raise ProofError("Proofs of one problem per class, and of L0-RBoost with max_rules or points, are not written.")
+    if len(booster.results_) > 1:
+        raise ProofError(
+            "A proof is about one problem, and here is one problem per class: prove each class against the others, "
+            "prove(booster, X, y == label, path)."
+        )
     if booster._has_all_cuts:
-        raise ProofError("Proofs about rules over all cut points (binarizer='all') are not written.")
+        raise ProofError(
+            "Proofs about rules over all cut points (binarizer='all') are not written; they are for binarizer='auto' "
+            "or 'support'."
+        )
     if getattr(result, "evidence", None) is None:
         raise ProofError("The fit holds no multipliers that prove a bound.")
     training = worker._read(X, y, sample_weight)
     observations = worker._observations(training, worker._targets()[0])
     attributes = [_attribute_record(attribute) for attribute in booster.attributes_]
     if not all(column.dtype != object and np.isfinite(column).all() for column in training.table):
-        raise ProofError("Proofs about rules take numbers without missing values.")
+        raise ProofError(
+            "Proofs about rules take numbers without missing values: prove the fit to a table of 0/1 answers, such as "
+            "LogicalBinarizer().fit(X, y).transform(X)."
+        )
     problem: Record = {"kind": "lpboost" if is_margin else "l0boost", "classes": _class_texts(booster.classes_)}
     problem |= {"attributes": attributes}
     if is_margin:
         problem |= {"max_order": min(int(booster.max_order_[0]), len(attributes)), "nu": float(result.nu)}
     else:
         costs = booster._costs(observations)
-        problem |= {"max_order": len(costs) - 1, "rho": booster._margin(observations), "costs": costs}
+        problem |= {"max_order": len(costs) - 1, "rho": float(result.rho), "costs": costs}
+        problem |= {"max_rules": booster._most_rules} if booster._is_short else {}
     statement = RuleStatement({"problem": problem, **_about(columns)}, as_lists(X, y, sample_weight))
     whole = [round(math.ldexp(x, _BITS)) for x in result.weights.tolist()]
     votes = [
@@ -184,7 +194,10 @@ def _attribute_record(attribute: Any) -> list[Any]:
         return [attribute.feature, "above", float(attribute.value)]
     if attribute.kind in ("flag", "equals") and isinstance(attribute.value, int | float | np.number):
         return [attribute.feature, "equals", float(attribute.value)]
-    raise ProofError(f"Proofs about rules take numbers alone, not attributes such as {attribute.text()!r}.")
+    raise ProofError(
+        f"Proofs about rules take numbers alone, not attributes such as {attribute.text()!r}: prove the fit to a table "
+        "of 0/1 answers, such as LogicalBinarizer().fit(X, y).transform(X)."
+    )
 
 
 def _class_texts(classes: NDArray[Any]) -> list[str]:
@@ -260,8 +273,9 @@ def _within_limits(given: dict[tuple[int, int], float], caps: Sequence[Fraction]
 def _prove_l0(booster: Any, statement: RuleStatement, fit: Any, votes: list[Any], path: str | Path) -> None:
     observations, worker, result = fit
     exact, problem = statement.exact, statement.claim["problem"]
-    rho, costs = Fraction(problem["rho"]), [Fraction(c) for c in problem["costs"]]
-    w, v, alpha, first, second = _feasible(worker, observations, problem["costs"], result.evidence)
+    rho, costs, theta = Fraction(problem["rho"]), [Fraction(c) for c in problem["costs"]], float(result.theta)
+    raised, less = [c + Fraction(theta) for c in costs], Fraction(theta) * problem.get("max_rules", 0)
+    w, v, alpha, first, second = _feasible(worker, observations, [float(c) for c in raised], result.evidence)
     place = _codes(observations, statement)
     objective = _l0_objective(exact, votes, rho, costs)
     largest = max(float(max(exact.weight)), abs(alpha), max(problem["costs"]))
@@ -276,9 +290,9 @@ def _prove_l0(booster: Any, statement: RuleStatement, fit: Any, votes: list[Any]
         for i, x in entries:
             exact_w[i] += x * size
         exact_pairs = [(i, j, x * size) for i, j, x in pairs]
-        if checker.l0_feasible(exact, costs, exact_w, exact_pairs, whole * size):
-            proved = checker.l0_value(exact, rho, costs, exact_w, exact_pairs, whole * size)
-            evidence = {"unit": unit, "multipliers": entries, "pairs": pairs, "alpha": whole}
+        if checker.l0_feasible(exact, raised, exact_w, exact_pairs, whole * size):
+            proved = checker.l0_value(exact, rho, costs, exact_w, exact_pairs, whole * size, less)
+            evidence = {"unit": unit, "multipliers": entries, "pairs": pairs, "alpha": whole, "theta": theta}
             statement.write(path, rounded_up(objective), rounded_down(proved), votes, evidence)
             return
     raise ProofError(_TOO_LONG)

@@ -81,7 +81,10 @@ def state(estimator: Any, X: Any, y: Any, sample_weight: Any = None, columns: Re
     """State the problem of a fitted estimator on the data it was given."""
     problem, sample = estimator._prepare(X, y, sample_weight)
     if estimator.low_rank_ is not None:
-        raise ProofError("Proofs speak of exact kernels (n_components=None): landmarks are not in the data.")
+        raise ProofError(
+            "Proofs speak of exact kernels: landmarks are not in the data. What can be proved is the fit with "
+            "n_components=None."
+        )
     data = as_lists(X, y, sample_weight)
     ratio = sample.weights / sample.sample_weight
     factor = [float(next(iter(ratio[sample.y == j]), 1.0)) for j in range(problem.n_classes)]
@@ -98,7 +101,9 @@ def state_problem(problem: Problem) -> Statement:
     """State a problem as it stands: its own rows, costs and codes of the classes are the data."""
     if problem.tilt is not None:
         raise ProofError("No rule of the checker speaks of a tilted problem.")
-    X: Any = problem.space.K if isinstance(problem.space, KernelSpace) else getattr(problem.space, "X", None)
+    X: Any = getattr(problem.space, "X", None)
+    if isinstance(problem.space, KernelSpace):
+        X = np.asarray(problem.space.K)
     if X is None:
         raise ProofError("A proof needs the rows of the data or their Gram matrix.")
     kernel: Record = {"kind": "linear"}
@@ -115,7 +120,7 @@ def _statement(
 ) -> Statement:  # fmt: skip
     loss, penalty, k = problem.loss, problem.penalty, problem.n_classes
     if penalty.l0 or penalty.scad:
-        raise ProofError("No proof is known for penalties that are not convex.")
+        raise ProofError("No proof is known for penalties that are not convex; what can be proved is the fit with l1.")
     if penalty.l2 == 0 and np.any(np.asarray(penalty.l1) <= 0):
         raise ProofError("No proof is written for coefficients without a penalty.")
     stated = {
@@ -171,7 +176,10 @@ def _kernel_record(kernel: Any, space: Any) -> Record:
     if kernel.kind == "poly" and kernel.known_psd:
         numbers = {"gamma": float(kernel.gamma), "coef0": float(kernel.coef0)}
         return {"kind": "poly", **numbers, "degree": int(kernel.degree)}
-    raise ProofError("Proofs speak of linear, rbf, precomputed, and poly kernels with gamma, coef0 >= 0 only.")
+    raise ProofError(
+        "Proofs speak of linear, rbf, precomputed, and poly kernels with gamma, coef0 >= 0 only. What can be proved is "
+        "the fit to a positive semidefinite matrix of kernel values, kernel='precomputed'."
+    )
 
 
 def _ridge(K: Array) -> float:

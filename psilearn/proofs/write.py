@@ -52,8 +52,9 @@ def prove(
 
     Parameters
     ----------
-    estimator : margin classifier
-        Convex fits of every kind; truncated losses for two classes (linear with penalty "l2" or "l1", or a kernel).
+    estimator : margin classifier, LPBoostClassifier or L0BoostClassifier
+        Convex fits of every kind; truncated losses for two classes (linear with penalty "l2" or "l1", or a kernel) and
+        for more (linear, penalty "l2"); LP-Boost, and L0-RBoost for two classes, on numbers without missing values.
     X, y : array-like
         As for ``fit``. Kernels given by a function have no exact meaning; hand in kernel="precomputed" instead.
     path : str or Path
@@ -71,7 +72,7 @@ def prove(
 
     Returns
     -------
-    MarginEstimator
+    estimator
         The fitted estimator itself.
 
     Raises
@@ -84,7 +85,7 @@ def prove(
     if not hasattr(estimator, "_prepare"):
         raise ProofError(f"prove takes margin classifiers, LP-Boost and L0-RBoost, not {type(estimator).__name__}.")
     if getattr(estimator, "restrict", None) is not None:
-        raise ProofError("A restricted fit has no global bound; use restrict=None.")
+        raise ProofError("A restricted fit has no global bound; what can be proved is that with restrict=None.")
     estimator.fit(X, y, sample_weight)
     go_on_after(estimator.status_)
     statement = state(estimator, X, y, sample_weight, columns)
@@ -108,7 +109,7 @@ def _prove_rules(booster: Any, X: Any, y: Any, path: str | Path, sample_weight: 
     return booster
 
 
-def check(path: str | Path, X: Any, y: Any, sample_weight: Any = None) -> Verification:
+def check(path: str | Path, X: Any, y: Any, sample_weight: Any = None, *, fast: bool = False) -> Verification:
     """Check a proof file against data in memory, in exact rational arithmetic.
 
     Parameters
@@ -117,6 +118,9 @@ def check(path: str | Path, X: Any, y: Any, sample_weight: Any = None) -> Verifi
         A file written by :func:`prove`.
     X, y, sample_weight : array-like
         The data, as they were given to :func:`prove`.
+    fast : bool, default=False
+        Use numpy with bounds on its rounding errors, and exact arithmetic only where these do not decide. What is
+        accepted is the same, but it then rests on numpy, too. Proofs about rules are always checked in integers.
 
     Returns
     -------
@@ -124,9 +128,11 @@ def check(path: str | Path, X: Any, y: Any, sample_weight: Any = None) -> Verifi
         ``ok`` is True only if the file proves that the least value of its problem on these data lies between ``bound``
         and ``objective``.
     """
-    ok, objective, bound, message = checker_of(path).check_arrays(path, *as_lists(X, y, sample_weight))
+    module = checker_of(path, fast)
+    ok, objective, bound, message = module.check_arrays(path, *as_lists(X, y, sample_weight))
     gap = relative_gap(objective, bound) if ok else math.inf
-    return Verification(ok, objective, bound, abs(gap) if checker_of(path) is not checker else gap, message)
+    is_about_rules = checker_of(path) is not checker  # there the bound is the larger end
+    return Verification(ok, objective, bound, abs(gap) if is_about_rules else gap, message)
 
 
 def proof_of(statement: Statement, certificate: Certificate, gap: float, seconds: float) -> Iterable[Record]:
@@ -188,11 +194,20 @@ def tree_hints(statement: Statement, record: Any) -> Any:
 def refuse_tree(problem: Problem) -> None:
     """Raise ProofError unless a tree proves bounds of this problem."""
     if problem.n_classes > 2 and (problem.is_kernel or problem.penalty.has_l1):
-        raise ProofError("Proofs of truncated losses with three classes or more take linear functions, penalty l2.")
+        raise ProofError(
+            "Proofs of truncated losses with three classes or more take linear functions, penalty l2. What can be "
+            "proved is one class against the others, prove(estimator, X, y == label, path), and any convex fit."
+        )
     if problem.loss.varies_by_class:
-        raise ProofError("Proofs of truncated losses are written for one loss for both classes only.")
+        raise ProofError(
+            "Proofs of truncated losses are written for one loss for both classes only. What can be proved is the fit "
+            "with equal d, and with slopes by class the convex one (s=None)."
+        )
     if problem.penalty.l2 > 0 and problem.penalty.has_l1:
-        raise ProofError("Proofs of truncated losses take an l2 or an l1 penalty, not both.")
+        raise ProofError(
+            "Proofs of truncated losses take an l2 or an l1 penalty, not both. What can be proved is the fit with one "
+            "of them, and with both the convex one (SVMClassifier, RejectClassifier)."
+        )
 
 
 def _tree_proof(

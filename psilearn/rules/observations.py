@@ -1,8 +1,10 @@
-"""Weighted observations with equal (row, label) merged: the finite list a boosting program is written over."""
+"""Weighted observations with equal (row, label) merged, and the boosting program that is written over them."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -65,3 +67,54 @@ class Observations:
     def majority(self) -> int:
         """The class of larger weight (+1 in a tie): the answer where the rules are silent."""
         return 1 if float(self.weight @ self.y) >= 0 else -1
+
+
+@dataclass(frozen=True)
+class RuleProblem:
+    """What a rule learner solves on given data.
+
+    Attributes
+    ----------
+    parts : tuple of Observations
+        One; or one for each class, against the others. X holds what the attributes answer.
+    attributes : list
+        What a condition of a rule can ask, in the order of the columns of X; empty with a given base learner.
+    max_order : list of int
+        Largest number of conditions of a rule, for each part.
+    nu : list of float or None
+        LP-Boost: the share of the observations that may have less than the margin, for each part.
+    rho, costs : list or None
+        L0-RBoost: the margin that is asked for, and the costs of rules of order 0, 1, ..., for each part.
+    """
+
+    parts: tuple[Observations, ...]
+    attributes: list[Any]
+    max_order: list[int]
+    nu: list[float] | None = None
+    rho: list[float] | None = None
+    costs: list[list[float]] | None = None
+
+    def value(self, margins: ArrayLike, orders: Sequence[int] = (), part: int = 0) -> float:
+        """Return the objective of votes whose weights add up to 1.
+
+        Parameters
+        ----------
+        margins : array-like of shape (m,)
+            Votes for an observation's class less those for its best rival, for the observations of the part.
+        orders : sequence of int
+            L0-RBoost: the orders of the rules that are used.
+        part : int
+            Which of the problems.
+
+        Returns
+        -------
+        float
+            LP-Boost: the soft margin, which is maximised; L0-RBoost: mistakes and costs, which are minimised.
+        """
+        u, weight = np.asarray(margins, dtype=np.float64), self.parts[part].weight
+        if self.nu is not None:
+            short = np.maximum(u[:, None] - u[None, :], 0.0)  # some margin is the best one to ask for
+            return float((u - short @ weight / (self.nu[part] * weight.sum())).max())
+        if self.rho is None or self.costs is None:
+            raise ValueError("SLIPPER is greedy: it minimises no objective.")
+        return float(weight @ (u < self.rho[part]) + sum(self.costs[part][order] for order in orders))

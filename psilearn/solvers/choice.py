@@ -6,7 +6,7 @@ import numpy as np
 
 from ..core.problem import Problem
 from ..core.spaces import LinearSpace
-from .registry import takes
+from .registry import load, takes
 
 #: Multiplications per iteration up to which the interior point is the solver for l1 penalties: at 4e8 to 6e8 it took
 #: 0.3 to 1 times the time of the bundle, on two- and four-class Gaussian samples.
@@ -14,6 +14,8 @@ INTERIOR_WORK = 1e9
 #: Samples, and samples per feature of dense data, from which smoothed hinges suit Newton's method: 1.3 to 10 times
 #: faster than the interior point at 2,000 samples and more, and no faster at three per feature.
 MANY_SAMPLES, MANY_PER_FEATURE = 1000, 10
+#: Samples from which paths of problems without an l1 part are solved with smoothed hinges, too.
+MANY_ON_PATH = 10_000
 #: Features from which an l1 problem is solved through a working set of them.
 MANY_FEATURES = 500
 #: Largest (k - 1)(d + 1) for which "auto" takes the search over cones, and the one over vertices.
@@ -36,6 +38,17 @@ def choose_convex(problem: Problem) -> str:
         return "columns"
     # An iteration of the interior point costs n p^2, one of the bundle two passes over the data.
     return "l1" if interior_work(problem) <= INTERIOR_WORK else "bundle"
+
+
+def choose_convex_path(problem: Problem) -> str:
+    """Return the name of the convex solver for problems that differ from this one in C.
+
+    On dense samples, many of them, smoothed hinges solve a path of 20 in a fifth of the time that Newton steps in the
+    dual take (n = 200,000, p = 50: 0.9 against 4.1 s; n = 8,000: about the same).
+    """
+    if problem.n >= MANY_ON_PATH and problem.space.kind == "dense" and load("smoothed").takes_path(problem):
+        return "smoothed"
+    return choose_convex(problem)
 
 
 def interior_work(problem: Problem) -> float:

@@ -57,7 +57,7 @@ SOLVERS: dict[str, Solver] = {
     ),
     "smoothed": Solver(
         "convex.smoothed.solver",
-        "Newton's method on smoothed hinges; two-class l1 problems with many samples, and their paths",
+        "Newton's method on smoothed hinges; two-class linear problems with many samples, and their paths",
         ("finish",),
         FINISHING_WORK,
     ),

@@ -124,6 +124,21 @@ def test_noise_free_xor_is_clean():
     assert table.attrs["p_clean"] > 0.01
 
 
+@pytest.mark.parametrize(
+    ("share", "high", "p", "says"),
+    [
+        (0.0, 0.0, 0.6, "No label looks wrong"),
+        (0.001, 0.04, 0.4, "may well be clean: no more than 8 rows"),
+        (0.03, 0.08, 0.02, "Perhaps 6 rows of 200 are wrong, no more than 16"),
+        (0.03, 0.08, 0.001, "About 3.0% of the labels are wrong: 6 rows"),
+    ],
+)
+def test_the_answer_is_as_sure_as_the_evidence(share, high, p, says):
+    table = pd.DataFrame({"given": np.resize(["a", "b"], 200), "score": np.zeros(200)})
+    table.attrs.update(share=share, share_interval=(0.0, high), p_clean=p, held_out_error=0.1, chance_error=0.5)
+    assert says in " ".join(answer(table))
+
+
 def test_an_estimator_of_ones_own_sees_whole_groups():
     class Watching(LogisticRegression):
         """Remembers the groups of what it was trained on and asked about."""

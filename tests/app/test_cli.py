@@ -120,6 +120,15 @@ def test_bad_usage_is_2_and_one_sentence(psilearn, arguments, says):
     assert done.stdout == ""
 
 
+def test_a_file_without_a_command_is_told_what_to_do(psilearn, tmp_path):
+    path = tmp_path / "my table.csv"
+    path.write_text("a,b\n1,2\n")
+    done = psilearn(path)
+    assert done.returncode == 2
+    assert f"psilearn audit '{path}'" in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
 @pytest.mark.parametrize("command", [[], ["compare"], ["audit"], ["fit"], ["predict"], ["explore"], ["reproduce"]])
 def test_help_everywhere(psilearn, command):
     done = psilearn(*command, "--help")

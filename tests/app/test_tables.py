@@ -142,6 +142,11 @@ def test_kinds_of_columns():
         "meta_split": "left out",
     }  # fmt: skip
     assert understand(frame, drop=["a"]).features == ["b", "colour", "flag"]
+    assert understand(frame).ids is None  # three columns might name the rows
+    data = understand(frame.drop(columns=["row", "code"]))
+    assert data.ids.tolist() == [str(v) for v in frame["patient_id"]]
+    assert any("'patient_id'" in note and "names the rows" in note for note in data.notes)
+    assert understand(frame, identifier="code").ids.tolist() == frame["code"].tolist()
 
 
 def test_numbers_with_words_among_them():

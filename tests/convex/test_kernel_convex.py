@@ -21,7 +21,7 @@ from psilearn.core.problem import Problem
 from psilearn.core.result import Claim, Status
 from psilearn.core.solving import Options
 from psilearn.core.spaces import KernelSpace, LinearSpace
-from psilearn.core.spaces.gram import Kernel, scale_of
+from psilearn.core.spaces.gram import GramOnDemand, Kernel, scale_of
 
 TIGHT = Options(tol=1e-8)
 MEDIUM = Options(tol=1e-3)
@@ -377,7 +377,57 @@ def test_bad_kernels_are_named():
     with pytest.raises(ValueError, match="gamma"):
         scale_of("wrong", np.ones((2, 2)))
     with pytest.raises(MemoryError, match="GiB"):
-        Kernel("rbf").space(sp.csr_matrix((10**6, 1)))
+        Kernel("sigmoid").space(sp.csr_matrix((10**6, 1)))
+    with pytest.raises(MemoryError, match="GiB"):
+        np.asarray(Kernel("rbf").space(sp.csr_matrix((10**6, 1))).K)
+
+
+def on_demand(kernel: Kernel, X) -> KernelSpace:
+    return KernelSpace(GramOnDemand(kernel, X), True, kernel.space(X).entry_error)
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("kernel", [Kernel("linear"), Kernel("rbf", 0.7), Kernel("poly", 0.3, 3, 0.5)], ids=repr)
+def test_a_matrix_on_demand_is_the_stored_one(kernel, sparse):
+    X, _ = noisy(700, 2, seed=1)
+    data = sp.csr_matrix(X) if sparse else X
+    stored, space = kernel.space(data), on_demand(kernel, data)
+    size = np.abs(stored.K).max()
+    assert np.asarray(space.K) == pytest.approx(stored.K, abs=1e-13 * size)
+    assert space.squared_norms == pytest.approx(stored.squared_norms)
+    assert np.all(np.abs(stored.K) <= np.outer(space.row_reach, space.row_reach))
+    rng = np.random.default_rng(0)
+    rows, columns = rng.permutation(700)[:300], rng.permutation(700)[:600]
+    assert space.block(rows, columns) == pytest.approx(stored.K[np.ix_(rows, columns)], abs=1e-13 * size)
+    assert space.K.rough(rows) == pytest.approx(stored.K[np.ix_(rows, rows)], abs=1e-4 * size)
+    assert space.subset(rows).block(np.arange(9), np.arange(9)) == pytest.approx(stored.subset(rows).K[:9, :9])
+    D = np.zeros((700, 2))
+    D[rows] = rng.normal(size=(300, 2))
+    truth = float(np.sum(D * (stored.K.astype(np.longdouble) @ D)))
+    for value, error in (space.quadratic(D), space.sharp_quadratic(np.rint(D * 2**20) / 2**20)):
+        assert 0 < error < 1e-6 * size * 700**2
+        assert value == pytest.approx(truth, rel=1e-5)
+    value, error = space.quadratic(D)
+    assert abs(value - truth) <= error
+    assert space.scores(D.T, np.ones(2)) == pytest.approx(stored.scores(D.T, np.ones(2)))
+    scores, norm2 = space.sharp_scores(D.T, np.zeros(2))
+    assert np.sum(scores * D) == pytest.approx(norm2, rel=1e-12)
+    assert scores == pytest.approx(stored.sharp_scores(D.T, np.zeros(2))[0], rel=1e-9, abs=1e-11 * size)
+
+
+@pytest.mark.parametrize("k", [2, 3])
+@pytest.mark.parametrize("seed", range(3))
+def test_fits_on_demand_are_those_of_the_stored_matrix(k, seed):
+    X, y = noisy(600, k, seed)
+    kernel = Kernel("rbf", 0.5)
+    truth = certified(make(kernel.space(X), y, 3.0))
+    found = certified(make(on_demand(kernel, X), y, 3.0))
+    assert found.objective == pytest.approx(truth.objective, rel=1e-7)
+    stored = make(kernel.space(X), y, 3.0, loss=RejectHinge(0.2))
+    tilted = replace(stored, tilt=truncation_tilt(stored, 0.2, seed))
+    lazy = replace(tilted, space=on_demand(kernel, X))
+    warm = certified(lazy, TIGHT, start=certified(replace(lazy, tilt=None)))
+    assert warm.objective == pytest.approx(certified(tilted).objective, rel=1e-7)
 
 
 def test_scores_remember_and_update():

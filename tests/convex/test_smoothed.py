@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from psilearn.convex import newton
 from psilearn.convex.interior import solver as l1
 from psilearn.convex.smoothed import iterate as rounded
 from psilearn.convex.smoothed import solver as smoothed
@@ -16,6 +17,7 @@ from psilearn.core.result import Status
 from psilearn.core.solving import Options
 from psilearn.core.spaces import LinearSpace
 from psilearn.solvers import choose_convex, solve_path
+from psilearn.solvers.choice import choose_convex_path
 
 from oracles.l1_reference import LOSSES, optimum
 
@@ -84,6 +86,19 @@ def test_a_path_solved_ahead_is_certified_at_every_point(seed):
     assert smoothed.takes_path(problem)
     for here, result in zip(problems, solve_path(problems, "smoothed", Options(tol=1e-3))):
         check(here, result, l1.solve(here, Options(tol=1e-8)).objective, 1e-3, 1e-14)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_path_of_ridges_is_certified_at_every_point(seed):
+    problem = replace(l1_problem(seed, n=3000, p=6, lam=1.0), penalty=Penalty(l2=1.0))
+    problems = [replace(problem, C=problem.C / lam) for lam in (50.0, *np.geomspace(3.0, 1e-6, 9))]
+    results = solve_path(problems, "smoothed", Options(tol=1e-3))
+    for here, result in zip(problems, results):
+        check(here, result, newton.solve(here, Options(tol=1e-8)).objective, 1e-3, 1e-14)
+    found = solve_path(problems, "smoothed", Options(tol=1e-3, certify=False))
+    for here, result, bare in zip(problems, results, found):
+        assert bare.certificate.bound == -np.inf
+        assert here.value(bare.coef, bare.intercept) <= result.lower_bound * (1 + 3e-3)
 
 
 def test_a_path_with_leaps_and_repetitions_is_certified():
@@ -157,7 +172,7 @@ def test_limits_return_an_honest_incumbent(monkeypatch):
 def test_refusals_say_why_and_auto_knows_where_it_belongs():
     problem = l1_problem(1)
     assert smoothed.TAKES.refusal(problem) is None
-    assert "l1" in smoothed.TAKES.refusal(replace(problem, penalty=Penalty(l2=1.0)))
+    assert smoothed.TAKES.refusal(replace(problem, penalty=Penalty(l2=1.0))) is None
     assert "convex" in smoothed.TAKES.refusal(replace(problem, loss=TruncatedHinge(0.0)))
     assert "two classes" in smoothed.TAKES.refusal(replace(problem, n_classes=3))
     assert choose_convex(problem) == "l1"
@@ -165,6 +180,9 @@ def test_refusals_say_why_and_auto_knows_where_it_belongs():
     assert choose_convex(many) == "smoothed"
     assert choose_convex(replace(many, tilt=np.zeros((many.n, 1)))) == "l1"
     assert choose_convex(replace(many, loss=Hinge())) == "smoothed"
+    ridge = replace(many, penalty=Penalty(l2=1.0))
+    assert (choose_convex(ridge), choose_convex_path(ridge)) == ("newton", "smoothed")
+    assert choose_convex_path(replace(ridge, n_classes=3)) == "newton"
 
 
 def test_long_rows_read_in_part_along_a_path(monkeypatch):

@@ -343,4 +343,4 @@ def test_settings_of_several_solvers_live_side_by_side():
     options = Options(settings=(registry.settings("dca", n_starts=3), registry.settings("mip", memory=1e6)))
     assert options.of(registry.load("dca").Settings).n_starts == 3
     assert options.of(registry.load("mip").Settings).memory == 1e6
-    assert options.of(registry.load("smo").Settings).working_set == 2048
+    assert options.of(registry.load("smo").Settings).working_set == 6144

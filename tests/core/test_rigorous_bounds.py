@@ -353,6 +353,29 @@ def test_precomputed_kernels_at_huge_prices(k, C):
     assert_bound_holds(SVMClassifier(kernel="precomputed", C=C, tol=1e-8, time_limit=10.0), few, y)
 
 
+@pytest.mark.parametrize("seed", range(8))
+def test_objectives_of_cancelling_kernel_coefficients_are_those_of_exact_arithmetic(seed):
+    """A Gram matrix of rank 3 and C = 1e8: sums of terms of size 1e9 are margins of size 1."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(12, 40))
+    X, y = rng.normal(size=(n, 3)), rng.integers(0, 3, n)
+    y[:3] = 0, 1, 2
+    K = X @ X.T
+    fit = SVMClassifier(kernel="precomputed", C=1e8, solver="smo", tol=1e-8, time_limit=5.0).fit(K, y)
+    check = fit.verify(K, y)
+    assert check.ok, check.message
+    problem, (W, b) = fit.problem(K, y), fit.certificate_.point
+    rows = [[Fraction(x) for x in row] for row in problem.space.K.tolist()]
+    coef, intercept = [[Fraction(x) for x in row] for row in W.tolist()], [Fraction(x) for x in b.tolist()]
+    products = [[sum(k * v for k, v in zip(row, v_j)) for row in rows] for v_j in coef]
+    total = sum(v * p for v_j, p_j in zip(coef, products) for v, p in zip(v_j, p_j)) / 2
+    for i, code in enumerate(problem.y.tolist()):
+        f = [p_j[i] + c for p_j, c in zip(products, intercept)]
+        u = min(f[code] - f[j] for j in range(3) if j != code)
+        total += Fraction(problem.C) * Fraction(problem.weights[i]) * max(1 - u, 0)
+    assert abs(Fraction(fit.objective_) / total - 1) < Fraction(1, 10**12)
+
+
 def test_reject_losses_with_wild_weights():
     X, y = two_classes()
     weight = 10.0 ** np.random.default_rng(1).uniform(-7, 7, y.size)

@@ -19,14 +19,13 @@ from psilearn import (
     SVMClassifier,
     TruncatedHingeClassifier,
     TunedClassifier,
-    find_label_issues,
     load,
     regularization_path,
     save,
 )
 from psilearn.core.chunks import opening
 from psilearn.core.chunks.blocks import RowBlocks
-from psilearn.core.chunks.proof import changes_of
+from psilearn.core.chunks.proof import wanted_of
 from psilearn.core.losses import RejectHinge
 
 da = pytest.importorskip("dask.array")
@@ -175,21 +174,13 @@ def test_bounds_hold_at_extreme_costs(C):
 
 
 def test_the_balance_is_checked_in_integers(monkeypatch):
-    """A block that makes other changes than it promised is noticed: nothing is proved by multipliers out of balance."""
+    """Blocks that are not asked to balance the others are noticed: multipliers out of balance prove nothing."""
     X, y = sample(n=60, p=2)
     fit = SVMClassifier().fit(RowBlocks.split(X, 3), y)
     problem = fit.problem(RowBlocks.split(X, 3), y)
     R = fit.certificate_.evidence
     assert problem.dual_bound(R) > 0
-
-    def wrong(blocks, exponent):
-        changes = changes_of(blocks, exponent)
-        for change in changes:
-            change.lower = [[0] * len(row) for row in change.lower]
-            change.higher = [[0] * len(row) for row in change.higher]
-        return changes
-
-    monkeypatch.setattr("psilearn.core.chunks.problem.changes_of", wrong)
+    monkeypatch.setattr("psilearn.core.chunks.problem.wanted_of", lambda found: {})
     with pytest.raises(ArithmeticError, match="do not balance"):
         problem.dual_bound(R)
 
@@ -268,8 +259,6 @@ def test_who_needs_memory_says_so():
     for estimator in (LPBoostClassifier(), L0BoostClassifier(), TunedClassifier(SVMClassifier())):
         with pytest.raises(ValueError, match="in memory"):
             estimator.fit(given, y)
-    with pytest.raises(ValueError, match="in memory"):
-        find_label_issues(given, y)
 
 
 def test_a_path_on_blocks():
@@ -277,6 +266,59 @@ def test_a_path_on_blocks():
     here = regularization_path(SVMClassifier(tol=1e-6), X, y, [0.01, 0.1, 1.0])
     there = regularization_path(SVMClassifier(tol=1e-6), RowBlocks.split(X, 3), y, [0.01, 0.1, 1.0])
     assert_allclose(there.objectives, here.objectives, rtol=2e-6)
+
+
+@pytest.mark.parametrize("tol", [1e-3, 1e-5])
+@pytest.mark.parametrize("k", [2, 3])
+def test_a_long_path_on_blocks_is_certified_between_its_knots(k, tol):
+    X, y = sample(n=3000, k=k)
+    Cs = np.geomspace(1e-3, 1e-2, 14)[np.random.default_rng(k).permutation(14)]
+    there = regularization_path(SVMClassifier(tol=tol), RowBlocks.split(X, 4), y, Cs)
+    best = regularization_path(SVMClassifier(tol=1e-7), X, y, Cs).objectives
+    assert np.all(there.gaps <= tol)
+    assert np.all(there.lower_bounds <= best * (1 + 1e-12))
+    assert_allclose(there.objectives, best, rtol=tol)
+
+
+def test_between_the_knots_of_a_path_of_many_rows_a_proof_is_enough():
+    X, y = sample(n=60_000)
+    Cs = np.geomspace(1e-4, 1e-3, 14)
+    there = regularization_path(SVMClassifier(tol=1e-3), RowBlocks.split(X, 4), y, Cs)
+    assert np.all(there.gaps <= 1e-3)
+    assert np.count_nonzero(there.n_iters == 1) > 4
+    for at in np.flatnonzero(there.n_iters == 1)[::3]:
+        problem = SVMClassifier(C=Cs[at]).problem(X, y)
+        assert_allclose(problem.value(there.coefs[at], there.intercepts[at]), there.objectives[at], rtol=1e-9)
+
+
+def test_a_long_l1_path_on_blocks_keeps_its_zeros():
+    X, y = sample(n=2000)
+    X = np.hstack([X, np.random.default_rng(0).normal(size=(2000, 6))])
+    Cs = np.geomspace(1e-4, 1e-2, 14)
+    model = SVMClassifier(penalty="l1", tol=1e-6)
+    here, there = (regularization_path(model, given, y, Cs).coefs for given in (X, RowBlocks.split(X, 4)))
+    assert np.count_nonzero(here == 0) > 40
+    assert np.count_nonzero((here == 0) != (there == 0)) <= 2
+
+
+def test_blocks_of_one_class_can_not_balance_the_others_alone(monkeypatch):
+    """Then all blocks stand ready: the bound is that of the same blocks with a reserve that is large enough."""
+    X, y = sample(n=300, p=2)
+    order = np.argsort(-y, kind="stable")
+    X, y = X[order], y[order]
+    fit = SVMClassifier().fit(RowBlocks.split(X, 10), y)
+    problem, R = fit.problem(RowBlocks.split(X, 10), y), fit.certificate_.evidence
+    bound = problem.dual_bound(R)
+    assert bound >= fit.objective_ * (1 - 1e-3)
+    monkeypatch.setattr("psilearn.core.chunks.problem._RESERVE", 1)
+    asked = []
+    monkeypatch.setattr(
+        "psilearn.core.chunks.problem.wanted_of", lambda found: asked.append(len(found.kept)) or wanted_of(found)
+    )
+    least = R._replace(at=R.at._replace(V=R.at.V + np.array([[0.0, 0.0, -0.5]])))  # too few multipliers of class 0
+    assert problem.dual_bound(least) <= fit.objective_
+    assert asked[-1] == 10
+    assert_allclose(problem.dual_bound(R), bound, rtol=1e-6)
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 from sklearn.tree import DecisionTreeClassifier
 
 from psilearn import L0BoostClassifier, LPBoostClassifier, SlipperClassifier
@@ -112,3 +113,60 @@ def test_precomputed_answers_verify():
     X, y = data(2)
     fit = LPBoostClassifier(base_learner="precomputed", nu=0.6).fit(2 * X - 1, y)
     assert fit.verify(2 * X - 1, y).ok
+
+
+@pytest.mark.parametrize("k", [2, 3])
+@pytest.mark.parametrize("multiclass", ["joint", "one-vs-rest"])
+def test_the_stated_problem_of_lpboost_has_the_objective_of_the_fit(k, multiclass):
+    """The soft margin of its votes, evaluated rule by rule on the observations of the problem."""
+    X, y = data(k)
+    weight = np.random.default_rng(4).uniform(0.0, 2.0, 50)
+    fit = LPBoostClassifier(nu=0.6, max_order=2, multiclass=multiclass).fit(X, y, weight)
+    problem = fit.problem(X, y, weight)
+    assert problem.max_order == [2] * len(problem.parts)
+    assert [attribute.text() for attribute in problem.attributes] == [a.text() for a in fit.attributes_]
+    total = 0.0
+    for part, (rows, result) in enumerate(zip(problem.parts, fit.results_)):
+        assert rows.total == pytest.approx(weight.sum())
+        n, votes = rows.y.size, np.zeros((rows.y.size, 3))
+        for column, lam in zip(result.columns, result.weights):
+            literals = list(column.key.literals)
+            holds = [rows.X[:, a] == 1 if a < 6 else rows.X[:, a - 6] == 0 for a in literals]
+            covered = np.all(holds, axis=0) if literals else np.ones(n, bool)
+            if hasattr(column.key, "target"):
+                votes[covered, column.key.target] += lam
+            else:
+                votes[covered, int(column.key.sign > 0)] += lam
+        own = rows.y if rows.y.min() >= 0 else (rows.y > 0).astype(int)
+        classes = 3 if rows.y.max() > 1 else 2
+        rivals = votes[:, :classes].copy()
+        rivals[np.arange(n), own] = -np.inf
+        total += problem.value(votes[np.arange(n), own] - rivals.max(axis=1), part=part)
+    assert total == pytest.approx(fit.objective_, abs=1e-9)
+
+
+def test_the_stated_problem_of_l0boost_has_the_value_of_its_list():
+    X, y = data(2)
+    fit = L0BoostClassifier(max_order=2, max_rules=2, costs=0.7).fit(X, y)
+    problem = fit.problem(X, y)
+    rows = problem.parts[0]
+    margins = fit.decision_function(rows.X.astype(float)).ravel() * rows.y / fit.weights_.sum()
+    assert problem.value(margins, [rule.order for rule in fit.rules_]) == pytest.approx(fit.objective_)
+    assert problem.costs == [[0.7, 0.7, 0.7]]
+    assert problem.rho == [fit.rho_]
+
+
+def test_problems_are_stated_before_a_fit_unless_it_has_to_choose():
+    X, y = data(2)
+    assert LPBoostClassifier(nu=0.3).problem(X, y).nu == [0.3]
+    assert L0BoostClassifier().problem(X, y).rho == [pytest.approx(20 / 50)]
+    with pytest.raises(NotFittedError):
+        LPBoostClassifier(nu="auto").problem(X, y)
+    with pytest.raises(NotFittedError):
+        L0BoostClassifier(rho="cv").problem(X, y)
+    tuned = LPBoostClassifier(nu="auto").fit(X, y)
+    assert tuned.problem(X, y).nu == tuned.nu_.tolist()
+    with pytest.raises(ValueError, match="greedy"):
+        SlipperClassifier().problem(X, y).value(np.zeros(50))
+    with pytest.raises(ValueError, match="nu must lie"):
+        LPBoostClassifier(nu=3.0).problem(X, y)

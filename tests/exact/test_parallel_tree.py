@@ -17,7 +17,7 @@ from psilearn.exact.two_class import solver as mip
 from psilearn.exact.two_class.incumbent import given_incumbent
 from psilearn.exact.two_class.model import make_model
 from psilearn.exact.two_class.reduction import reduce
-from psilearn.exact.two_class.tree.crews import ThreadCrew
+from psilearn.exact.two_class.tree.crews import ClusterCrew, ThreadCrew, make_crew
 from psilearn.exact.two_class.tree.parallel import ParallelTree
 from psilearn.exact.two_class.tree.search import TreeSearch
 
@@ -160,6 +160,36 @@ def test_workers_of_a_cluster_search_and_may_die():
     assert two.status == "optimal"
     assert_allclose(two.objective, one.objective, rtol=2e-6)
     assert two.lower_bound <= one.objective
+
+
+def test_the_active_cluster_searches_unless_threads_are_asked_for(monkeypatch):
+    distributed = pytest.importorskip("distributed")
+    X, y = flipped(90, 7)
+    problem = PsiClassifier(a=2.0, C=10.0).problem(X, y)
+    one = mip.solve(problem, Options(gap_tol=1e-6))
+    sent = []
+    submit = ClusterCrew.submit
+    monkeypatch.setattr(ClusterCrew, "submit", lambda *given: sent.append(given) or submit(*given))
+    with (
+        distributed.LocalCluster(
+            n_workers=1, threads_per_worker=2, processes=False, dashboard_address=None, silence_logs=50
+        ) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        quick = mip.Settings(first_slice_seconds=0.1, slice_seconds=0.5)
+        mip.solve(problem, Options(gap_tol=1e-6, n_jobs=2, settings=(quick,)))
+        assert not sent
+        two = mip.solve(problem, Options(gap_tol=1e-6, settings=(quick,)))
+        assert sent
+        assert client.status == "running", "the client is the user's"
+        assert client.submit(_crew_of_a_task).result(30) is None, "a task does not wait for others"
+    assert two.status == "optimal"
+    assert_allclose(two.objective, one.objective, rtol=2e-6)
+    assert two.lower_bound <= one.objective
+
+
+def _crew_of_a_task():
+    return make_crew(Options())
 
 
 def test_a_cluster_that_is_not_there_gets_a_sentence(monkeypatch):

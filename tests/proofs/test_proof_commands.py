@@ -13,7 +13,7 @@ def psilearn(*arguments):
     return subprocess.run([sys.executable, "-m", "psilearn", *map(str, arguments)], capture_output=True, text=True)
 
 
-@pytest.mark.parametrize("method", ["psi", "svm-l1"])
+@pytest.mark.parametrize("method", ["psi", "svm-l1", "lp-boost", "l0-boost"])
 def test_a_proof_holds_for_its_table_only(method, tmp_path):
     X, y, weights = two_classes(20, 2)
     labels = np.where(y == 1, "yes", "no")
@@ -38,6 +38,7 @@ def test_a_proof_holds_for_its_table_only(method, tmp_path):
         (["prove", "text.csv", "--target", "label", "--out", "a"], 1, "where a number is needed"),
         (["prove", "data.csv", "--target", "absent", "--out", "a"], 1, "no column 'absent'"),
         (["prove", "data.csv", "--target", "label", "--out", "a", "--method", "x"], 2, "unknown method"),
+        (["prove", "data.csv", "--target", "label", "--out", "a", "--method", "l0-boost", "--C", "2"], 2, "no price"),
         (["check", "data.csv", "data.csv"], 1, "does not hold"),
         (["check", "absent", "data.csv"], 1, "Could not read"),
     ],

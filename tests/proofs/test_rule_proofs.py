@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from scipy.optimize import Bounds, LinearConstraint, linprog, milp
 
-from psilearn import L0BoostClassifier, LPBoostClassifier, check, prove, prove_monomial
+from psilearn import L0BoostClassifier, LogicalBinarizer, LPBoostClassifier, check, prove, prove_monomial
 from psilearn.proofs import check_rules
 from psilearn.proofs.statement import ProofError
 
@@ -69,6 +69,8 @@ CASES = {
     "L0-RBoost": (L0BoostClassifier(max_order=2), answers, 2, False),
     "L0-RBoost, whole": (L0BoostClassifier(max_order=2, costs=1.0), answers, 2, False),
     "L0-RBoost, weights": (L0BoostClassifier(max_order=1, binarizer="support"), sample, 2, True),
+    "L0-RBoost, short": (L0BoostClassifier(max_order=2, max_rules=2), answers, 2, False),
+    "L0-RBoost, points": (L0BoostClassifier(max_order=2, max_rules=2, points=3, costs=0.5), answers, 2, True),
 }
 
 
@@ -125,11 +127,12 @@ def test_soft_margins_lie_between_the_two_ends(name, proofs):
     assert answer.objective - 1e-9 <= best <= answer.bound + 1e-9
 
 
-def test_the_least_cost_lies_between_the_two_ends(tmp_path):
+@pytest.mark.parametrize("most", [None, 2, 3])
+def test_the_least_cost_lies_between_the_two_ends(most, tmp_path):
     """The integer program over all rules, on data small enough for an engine."""
     A, y, _ = answers(18, seed=3)
     path = tmp_path / "l0.proof"
-    prove(L0BoostClassifier(max_order=1, costs=0.75, rho=0.3), A[:, :3], y, path)
+    prove(L0BoostClassifier(max_order=1, costs=0.75, rho=0.3, max_rules=most), A[:, :3], y, path)
     rules, n, rho = list(all_rules(records_of(path), A[:, :3])), len(y), 0.3
     U = len(rules)
     h = np.array([np.where(covered, 2 * target - 1, 0) for covered, target, _ in rules]).T
@@ -137,6 +140,7 @@ def test_the_least_cost_lies_between_the_two_ends(tmp_path):
     used = np.hstack([-np.eye(U), np.eye(U), np.zeros((U, n))])
     total = np.r_[np.ones(U), np.zeros(U + n)][None]
     constraints = [LinearConstraint(margin, rho), LinearConstraint(used, 0), LinearConstraint(total, 1, 1)]
+    constraints.append(LinearConstraint(np.r_[np.zeros(U), np.ones(U), np.zeros(n)][None], -np.inf, most or U))
     cost = np.r_[np.zeros(U), np.full(U, 0.75), np.ones(n)]
     best = milp(cost, constraints=constraints, integrality=np.r_[np.zeros(U), np.ones(U + n)], bounds=Bounds(0, 1)).fun
     answer = check(path, A[:, :3], y)
@@ -256,6 +260,8 @@ class Truth:
         used = np.hstack([-np.eye(U), np.eye(U), np.zeros((U, n))])
         total = np.r_[np.ones(U), np.zeros(U + n)][None]
         constraints = [LinearConstraint(margin, rho), LinearConstraint(used, 0), LinearConstraint(total, 1, 1)]
+        rules_used, most = np.r_[np.zeros(U), np.ones(U), np.zeros(n)][None], problem.get("max_rules", U)
+        constraints.append(LinearConstraint(rules_used, -np.inf, most))
         integers = np.r_[np.zeros(U), np.ones(U + n)]
         return milp(
             np.r_[np.zeros(U), costs, m], constraints=constraints, integrality=integers, bounds=Bounds(0, 1)
@@ -268,10 +274,11 @@ def small_proofs(folder):
     prove_monomial(A, y, folder / "agreement.proof", weight, 2)
     prove(LPBoostClassifier(max_order=1, nu=0.5), A, y, folder / "lpboost.proof", weight)
     prove(L0BoostClassifier(max_order=1, costs=0.75), A, y, folder / "l0boost.proof", weight)
+    prove(L0BoostClassifier(max_order=2, costs=0.1, rho=0.3, max_rules=2), A, y, folder / "short.proof", weight)
     return A, y, weight
 
 
-@pytest.mark.parametrize("kind", ["agreement", "lpboost", "l0boost"])
+@pytest.mark.parametrize("kind", ["agreement", "lpboost", "l0boost", "short"])
 def test_forged_files_are_accepted_only_if_they_prove_their_claim(kind, tmp_path):
     mutations = int(os.environ.get("PSILEARN_MUTATIONS", MUTATIONS))
     data = small_proofs(tmp_path)
@@ -327,8 +334,7 @@ def test_the_checkers_run_alone_from_a_folder(proofs, tmp_path):
     ("model", "k", "words"),
     [
         (LPBoostClassifier(multiclass="one-vs-rest"), 3, "one problem per class"),
-        (L0BoostClassifier(), 3, "one problem per class"),
-        (L0BoostClassifier(max_rules=3), 2, "max_rules"),
+        (L0BoostClassifier(), 3, "prove each class against the others"),
     ],
 )
 def test_what_cannot_be_proved_is_refused(model, k, words, tmp_path):
@@ -341,5 +347,32 @@ def test_what_cannot_be_proved_is_refused(model, k, words, tmp_path):
 def test_categories_and_missing_values_are_refused(tmp_path):
     X, y, _ = sample()
     X[3, 0] = np.nan
-    with pytest.raises(ProofError, match="missing"):
+    with pytest.raises(ProofError, match="LogicalBinarizer"):
         prove(LPBoostClassifier(), X, y, tmp_path / "none.proof")
+    A = LogicalBinarizer(support=None, missing=True, max_cuts=8).fit(X, y).transform(X)
+    prove(LPBoostClassifier(), A, y, tmp_path / "answers.proof")
+    assert check(tmp_path / "answers.proof", A, y).ok
+
+
+def test_one_class_against_the_others_is_proved(tmp_path):
+    X, y, _ = sample(k=3)
+    model = prove(L0BoostClassifier(binarizer="support"), X, y == 2, tmp_path / "one.proof")
+    answer = check(tmp_path / "one.proof", X, y == 2)
+    assert answer.ok, answer.message
+    assert answer.bound >= model.lower_bound_ - 1e-5 * abs(model.lower_bound_)
+
+
+def test_a_limit_on_the_number_of_rules_is_checked(proofs, tmp_path):
+    _, data, _, records = proofs["L0-RBoost, short"]
+    assert check(proofs["L0-RBoost, short"][2], *data).ok
+    claim, evidence = records[0], records[2]
+    fewer = {**claim, "problem": {**claim["problem"], "max_rules": 1}}
+    without = {**claim, "problem": {k: v for k, v in claim["problem"].items() if k != "max_rules"}}
+    for changed, says in (
+        ([fewer, *records[1:]], "too many rules"),
+        ([without, records[1], {**evidence, "theta": 0.5}, records[3]], "theta needs a limit"),
+        ([claim, records[1], {**evidence, "theta": -0.5}, records[3]], "too small"),
+        ([claim, records[1], {**evidence, "theta": evidence["theta"] + 0.5}, records[3]], "do not reach the bound"),
+    ):
+        written(tmp_path / "changed.proof", changed)
+        assert says in check(tmp_path / "changed.proof", *data).message

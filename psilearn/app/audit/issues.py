@@ -15,7 +15,7 @@ from sklearn.utils import check_array, column_or_1d
 from sklearn.utils.validation import check_consistent_length
 
 from ...core.extras import optional
-from ...estimators.chunked import needs_memory
+from ...estimators.chunked import is_chunked
 from . import machines
 from .annotators import consensus
 from .noise import Array, Noise, fit_noise, log_mixture, log_odds, stretched
@@ -36,11 +36,17 @@ class AuditSettings:
         A model that removes less than this part of the error of guessing is near chance.
     least_z : float
         So is one whose gain over guessing is less than this many standard deviations.
+    repeats, few_rows : int
+        How often the rows are divided anew where there are so few that it matters which rows fall together, and the
+        most rows for which that is done unasked. On 60 lines of eight sets that :class:`.machines.MachineSettings` was
+        tuned on, 300 rows each, three divisions have an average precision of 0.636, two 0.629 and one 0.622.
     """
 
     rounds: int = 2
     least_skill: float = 0.1
     least_z: float = 2.5
+    repeats: int = 3
+    few_rows: int = 1000
 
 
 SETTINGS = AuditSettings()
@@ -66,7 +72,7 @@ def find_label_issues(
     known: ArrayLike | None = None,
     corrected: ArrayLike | None = None,
     cv: int = 5,
-    repeats: int = 1,
+    repeats: int | None = None,
     random_state: int = 0,
     progress: Callable[[str, float], None] = lambda text, done: None,
 ) -> pd.DataFrame:
@@ -85,7 +91,9 @@ def find_label_issues(
     Parameters
     ----------
     X : array-like of shape (n, d)
-        Features; they are standardised here. With ``estimator``, whatever that takes.
+        Features; they are standardised here. With ``estimator``, whatever that takes. Data in blocks (dask, memmap,
+        RowBlocks) are read block by block: linear functions and a Gaussian kernel on landmarks compete on some of the
+        rows, or ``estimator`` is a classifier of margins; the best one judges all rows.
     y : array-like of shape (n,)
         The labels in doubt.
     estimator : classifier, optional
@@ -102,8 +110,8 @@ def find_label_issues(
         Which of these had another label before; the share of wrong labels is that of those that remain.
     cv : int
         Folds.
-    repeats : int
-        How often the rows are divided anew.
+    repeats : int, optional
+        How often the rows are divided anew: by default 3 times up to 1,000 rows, where chance matters most, else once.
     random_state : int
         Seed of the divisions.
     progress : callable
@@ -112,7 +120,8 @@ def find_label_issues(
     Returns
     -------
     DataFrame
-        One row per sample, most suspicious first: ``index``, ``given``, ``suggested`` (the most probable class),
+        One row per sample, most suspicious first (of data in blocks only those whose label is contradicted, at most
+        100,000): ``index``, ``given``, ``suggested`` (the most probable class),
         ``score`` (probability that the label is wrong), ``margin`` (log odds of the label against the best other
         class; negative if another class is suggested) and ``agreement`` (share of the held-out fits that agree).
 
@@ -133,10 +142,14 @@ def find_label_issues(
     (50, 'well')
     """
     pd = optional("pandas", "cli", "find_label_issues")
-    needs_memory(X, "find_label_issues")
+    if is_chunked(X):
+        extras = {"pred_probs": pred_probs, "groups": groups, "annotators": annotators, "known": known}
+        return _in_blocks(pd, X, y, estimator, extras, (cv, repeats, random_state), progress)
     y = column_or_1d(y)
     classes, codes, order = _by_appearance(y)
     folds = _folds(classes, codes, cv)
+    if repeats is None:
+        repeats = SETTINGS.repeats if codes.size <= SETTINGS.few_rows else 1
     settled = _settled(known, corrected, codes.size)
     check_consistent_length(X, y, *settled, groups)
     of_group = None if groups is None else np.asarray(groups)
@@ -155,7 +168,33 @@ def find_label_issues(
     if annotators is not None:
         noise, quality = _with_annotators(noise, codes, annotators, classes)
     table = _ranked(pd, y, classes, codes, settled[0], noise, held.agreement)
-    table.attrs.update(_facts(held, noise, codes, classes, pd, quality))
+    error = float(np.mean(held.first.argmax(axis=1) != codes))
+    chance = 1.0 - float(np.bincount(codes).max()) / codes.size
+    table.attrs.update(_facts(error, chance, noise, codes, classes, held.model, pd, quality))
+    progress("done", 1.0)
+    return table
+
+
+def _in_blocks(
+    pd: Any, X: Any, y: Any, estimator: Any, extras: dict[str, Any], how: tuple[int, int | None, int], progress: Any
+) -> pd.DataFrame:
+    """Return the contradicted rows of data in blocks."""
+    from .blocks import audit_blocks
+
+    cv, repeats, seed = how
+    unknown = [name for name, value in extras.items() if value is not None] + ["repeats"] * (repeats not in (None, 1))
+    if unknown:
+        raise ValueError(f"{unknown[0]} does not go with data in blocks; hand in an array of a part of the rows.")
+    found = audit_blocks(X, y, estimator, cv, seed, progress)
+    table = pd.DataFrame(
+        {
+            "index": found.rows, "given": found.classes[found.given], "suggested": found.classes[found.suggested],
+            "score": found.wrong, "margin": found.margin, "agreement": found.agreement,
+        }
+    )  # fmt: skip
+    table.attrs.update(
+        _facts(found.error, found.chance, found.noise, found.codes, found.classes, found.model, pd, None)
+    )
     progress("done", 1.0)
     return table
 
@@ -284,9 +323,9 @@ def _margins(scores: Array, codes: NDArray) -> Array:
     return scores[rows, codes] - others.max(axis=1)
 
 
-def _facts(held: Held, noise: Noise, codes: NDArray, classes: NDArray, pd: Any, quality: Any) -> dict[str, Any]:
-    error = float(np.mean(held.first.argmax(axis=1) != codes))
-    chance = 1.0 - float(np.bincount(codes).max()) / codes.size
+def _facts(
+    error: float, chance: float, noise: Noise, codes: NDArray, classes: NDArray, model: str, pd: Any, quality: Any
+) -> dict[str, Any]:
     nowhere = quality is None and near_chance(error, chance, codes.size)
     matrix = noise.matrix * np.nan if nowhere else noise.matrix
     true, given = pd.Index(classes, name="true"), pd.Index(classes, name="given")
@@ -297,6 +336,6 @@ def _facts(held: Held, noise: Noise, codes: NDArray, classes: NDArray, pd: Any, 
         "p_clean": float("nan") if nowhere else noise.clean,
         "held_out_error": error,
         "chance_error": chance,
-        "model": held.model,
+        "model": model,
         **({} if quality is None else {"annotators": quality}),
     }

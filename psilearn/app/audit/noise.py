@@ -7,7 +7,7 @@ where e is the share of changed labels, a the steepness, and s the held-out scor
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -97,12 +97,21 @@ def stretched(scores: Array, power: float = 1.0) -> Array:
     the distances is kept; their size is replaced by (-log(1 - rank))^power, so that the clearest rows are clear. A row
     is stretched at most ten times as much as usual, so that a tie does not blow up its distances to the other classes.
     """
-    ordered = np.sort(scores, axis=1)
-    gap = ordered[:, -1] - ordered[:, -2]
-    size = (-np.log1p(-(rankdata(gap) - 0.5) / gap.size)) ** power
-    factor = size / np.maximum(gap, NO_GAP)
+    gap = _gaps(scores)
+    factor = _factors(gap, (rankdata(gap) - 0.5) / gap.size, power)
     factor = np.minimum(factor, 10.0 * np.median(factor))
-    return (scores - ordered[:, -1:]) * factor[:, None]
+    return (scores - scores.max(axis=1, keepdims=True)) * factor[:, None]
+
+
+def _gaps(scores: Array) -> Array:
+    """Return the distances between the best and the next class."""
+    ordered = np.sort(scores, axis=1)
+    return np.asarray(ordered[:, -1] - ordered[:, -2])
+
+
+def _factors(gap: Array, rank: Array, power: float) -> Array:
+    """Return what turns distances into exponential quantiles to a power."""
+    return (-np.log1p(-rank)) ** power / np.maximum(gap, NO_GAP)
 
 
 def likelihood(scores: Array, codes: NDArray, steepness: Array, shares: Array) -> Array:
@@ -171,6 +180,34 @@ def fit_noise(scores: Array, codes: NDArray, known: NDArray | None = None, corre
     matrix = _matrix(scaled, codes, middle)
     clean = float("nan") if was_wrong.any() else _test_of_clean(grids)
     return Noise(wrong, middle, (low, high), matrix, clean, scaled)
+
+
+def reader_of(scores: Array, codes: NDArray) -> Callable[[NDArray, NDArray], Array]:
+    """Return a function that reads off the noise model of these rows how probably other rows' labels are wrong."""
+    free = np.ones(codes.size, dtype=bool)
+    links = [stretched(scores, power) for power in SETTINGS.powers]
+    weights = _posterior(_grids([_unit(link) for link in links], codes, free, ~free))
+    cells = np.argwhere(weights > 1e-4 * weights.max())
+    total = float(sum(weights[tuple(cell)] for cell in cells))
+    units = [max(float(np.abs(link).mean()), np.finfo(float).tiny) for link in links]
+    gaps = np.sort(_gaps(scores))
+    ranks = (rankdata(gaps) - 0.5) / gaps.size
+    limits = [10.0 * np.median(_factors(gaps, ranks, power)) for power in SETTINGS.powers]
+
+    def wrong(more: NDArray, more_codes: NDArray) -> Array:
+        more = np.asarray(more, dtype=np.float64)
+        gap = _gaps(more)
+        place = (np.searchsorted(gaps, gap) + np.searchsorted(gaps, gap, "right")) / (2.0 * gaps.size)
+        rank = np.clip(place, ranks[0], ranks[-1])
+        below = more - more.max(axis=1, keepdims=True)
+        factors = [np.minimum(_factors(gap, rank, p), limit) for p, limit in zip(SETTINGS.powers, limits)]
+        there = [below * factor[:, None] / unit for factor, unit in zip(factors, units)]
+        found = np.zeros(more_codes.size)
+        for at, a, e in cells:
+            found += weights[at, a, e] * _wrong(there[at], more_codes, SETTINGS.steepness[a], SETTINGS.shares[e])
+        return found / total
+
+    return wrong
 
 
 def log_odds(scores: Array, codes: NDArray) -> Array:

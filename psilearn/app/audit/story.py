@@ -77,6 +77,11 @@ def _share(issues: pd.DataFrame) -> str:
         return f"After the corrections {_percent(share)} of the labels are wrong, {_rows_of(share * n)} ({interval})."
     if p >= REJECTED and round(high * n) == 0:
         return f"No label looks wrong; the test of 'no label is wrong' does not reject it (p = {p:.2g})."
+    if p >= REJECTED and round(share * n) > 0:
+        return (
+            f"Perhaps {_rows_of(share * n)} of {n} are wrong, no more than {round(high * n)}; clean labels could look "
+            f"like this, too: the test of 'no label is wrong' does not reject it (p = {p:.2g})."
+        )
     if p >= REJECTED:
         look = "looks" if round(high * n) == 1 else "look"
         return (

@@ -70,7 +70,7 @@ def audit_table(
     annotators: pd.DataFrame | None = None,
     known: NDArray[np.bool_] | None = None,
     corrected: NDArray[np.bool_] | None = None,
-    repeats: int = 1,
+    repeats: int | None = None,
     seed: int = 0,
     exact: float = 0.0,
     progress: Callable[[str, float], None] = lambda text, done: None,

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from rich.console import Console
 
+    from ..audit.table import TableAudit
     from ..review import Settled
 
 #: Endings of the names of corrected tables.
@@ -52,7 +53,9 @@ def audit(
         Path | None, typer.Option(help="Write the ranking of all rows here, as CSV; with --apply the corrected table.")
     ] = None,
     top: Annotated[int, typer.Option(min=1, help="Rows to show.")] = 20,
-    repeats: Annotated[int, typer.Option(min=1, help="How often the rows are divided anew.")] = 1,
+    repeats: Annotated[
+        int | None, typer.Option(min=1, help="How often the rows are divided anew (default: 3, beyond 1,000 rows 1).")
+    ] = None,
     exact: Annotated[
         float, typer.Option(min=0, help="Seconds for proving what it costs to believe a suspect, two classes only.")
     ] = 5.0,
@@ -100,8 +103,15 @@ def audit(
 
         table = Path("data.csv") if data is None else data
         write_whole(review, review_page(found, source_name(data), _applying(Path(table.name), options)))
-        screen.print(f"Review page: {shown(review, 200)}. Open it in a browser, decide, export decisions.csv, then:")
-        screen.print(f"  {shown(_applying(table, options), 300)}", soft_wrap=True)
+        screen.print(f"Review page: {shown(review, 200)}. {_what_to_do(found)}")
+        if len(found.suspects):
+            screen.print(f"  {shown(_applying(table, options), 300)}", soft_wrap=True)
+
+
+def _what_to_do(found: TableAudit) -> str:
+    if found.suspects.empty:
+        return "No row stands out, so there is nothing to decide; it shows what was found beside the labels."
+    return "Open it in a browser, decide, export decisions.csv, then:"
 
 
 def _audit_large(data: Path, columns: dict[str, Any], memory: str, out: Path | None, top: int, seed: int) -> None:

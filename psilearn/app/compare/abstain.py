@@ -24,19 +24,23 @@ class Answers(NamedTuple):
 def abstentions(model: Any, fresh: Any, X: Any, y: NDArray, X_test: Any, d: float, seed: int) -> NDArray[np.bool_]:
     """Return on which test rows a fitted model abstains when that costs d and an error 1.
 
-    A model with a reject option knows; probabilities go through Chow's rule; scores through the threshold that costs
-    least on a third of the training rows, predicted by ``fresh``, the same method fitted on the other two thirds.
+    A model with a reject option knows; probabilities go through Chow's rule; scores through :func:`threshold_for`.
+    ``fresh`` is the same method, not fitted.
     """
     if hasattr(model, "abstains"):
         return np.asarray(model.abstains(X_test))
     if hasattr(model, "predict_proba"):
         return chow_rule(model.predict_proba(X_test), d)
+    return confidence_of(model.decision_function(X_test)) <= threshold_for(fresh, X, y, d, seed)
+
+
+def threshold_for(fresh: Any, X: Any, y: NDArray, d: float, seed: int) -> float:
+    """Return the threshold that costs least on a third of the rows, predicted by a fit on the other two thirds."""
     splitter = StratifiedShuffleSplit(1, test_size=1 / 3, random_state=seed)
     fit, held = next(splitter.split(np.zeros(len(y)), y))
     fresh.fit(_safe_indexing(X, fit), y[fit])
     rows = _safe_indexing(X, held)
-    threshold = cheapest_threshold(confidence_of(fresh.decision_function(rows)), fresh.predict(rows) == y[held], d)
-    return confidence_of(model.decision_function(X_test)) <= threshold
+    return cheapest_threshold(confidence_of(fresh.decision_function(rows)), fresh.predict(rows) == y[held], d)
 
 
 def sureness(model: Any, X: Any) -> NDArray[np.float64]:

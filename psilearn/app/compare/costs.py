@@ -7,10 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ...core.spaces.low_rank import automatic_rank
+
 #: Numbers of rows that a plan may take, as shares of all.
 _STEPS = 200
-#: Features that a kernel works with at most: rows up to the number of landmarks, then landmarks.
-LANDMARKS = 500
+#: Features that a kernel on landmarks is as costly as; with fewer rows than it needs landmarks, their number.
+LANDMARKS = 1200
 #: No method is given fewer rows than this.
 FEWEST_ROWS = 1000
 #: A budget is planned with this share of it: machines differ.
@@ -26,7 +28,7 @@ class Cost:
     per_cell, power, base : float
         As above, on one core of a server of 2022 and noisy data of 20 features, with two classes.
     kernel : bool
-        Whether the fit sees one feature per landmark instead of the table's.
+        Whether the fit sees one feature per row, or landmarks, instead of the table's features.
     fits : int
         Fits of two thirds of the rows that tuning takes; fits along a path count half.
     whole : int
@@ -38,11 +40,12 @@ class Cost:
     base: float = 0.0
     kernel: bool = False
     fits: int = 0
-    whole: int = 0
+    whole: int = 2000
 
     def seconds(self, rows: int, features: int, classes: int) -> float:
         """Return the seconds of one fit."""
-        features = min(rows, LANDMARKS) if self.kernel else features
+        if self.kernel:
+            features = rows if automatic_rank(rows) is None else LANDMARKS
         return self.base + self.per_cell * rows**self.power * features * (1 if classes == 2 else classes)
 
 

@@ -253,16 +253,16 @@ def compare(
     return Comparison(data, settings, splits, outcomes, not_run, time.perf_counter() - start, issues)
 
 
-def _is_audited(rows: int, settings: Settings) -> bool:
+def _is_audited(rows: int, classes: int, settings: Settings) -> bool:
     """Whether the labels are audited too: with all methods, and if there is time for it."""
-    return not settings.methods and is_audited(rows, settings.budget)
+    return not settings.methods and is_audited(rows, classes, settings.budget)
 
 
 def _issues(
     data: Understanding, split: Split, settings: Settings, progress: Callable[[str, float], None]
 ) -> pd.DataFrame | None:
     y = data.labels.to_numpy(dtype=str).copy()
-    if not _is_audited(len(y), settings):
+    if not _is_audited(len(y), np.unique(y).size, settings):
         return None
     y[split.train] = split.y_train
     return audited(data, y, split.train[split.flipped], settings.seed, progress)
@@ -272,7 +272,7 @@ def _plans(methods: Sequence[Method], splits: Sequence[Split], settings: Setting
     rows, features = splits[0].X_train.shape
     classes = np.unique(splits[0].y_train).size
     total = len(splits[0].train) + len(splits[0].test)
-    seconds = settings.budget - (audit_seconds(total) if _is_audited(total, settings) else 0.0)
+    seconds = settings.budget - (audit_seconds(total, classes) if _is_audited(total, classes, settings) else 0.0)
     found = plan([m.cost for m in methods], rows, features, classes, seconds / len(splits))
     return {m.key: p for m, p in zip(methods, found)}
 

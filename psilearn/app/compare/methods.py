@@ -8,6 +8,7 @@ from typing import Any
 
 from ... import PsiClassifier, RejectClassifier, SVMClassifier, TruncatedHingeClassifier
 from ...estimators.rules import L0BoostClassifier, LPBoostClassifier
+from ...estimators.tuning.grids import LINEAR_CS
 from .costs import Cost
 
 #: Where the loss of a robust fit stops growing. The earliest point for k classes, -1/(k-1), often refuses one of two
@@ -92,6 +93,23 @@ def _rbf_grid(context: Context) -> dict[str, Sequence[float]]:
     return {"C": (0.1, 1.0, 10.0, 100.0), "gamma": tuple(f / context.n_features for f in (0.1, 0.3, 1.0, 3.0, 10.0))}
 
 
+def _steepness(context: Context) -> tuple[float, ...]:
+    """Values of d that the reject loss is tried with: the price of an abstention, and less steep ones.
+
+    Where more labels are wrong than an abstention costs, that loss is least at f = 0, everywhere: its sign, which every
+    row is answered by, says nothing then.
+    """
+    return context.d, (context.d + 0.5) / 2, 0.45 + 0.1 * context.d
+
+
+def _reject_grid(context: Context) -> dict[str, Sequence[float]]:
+    return {"C": LINEAR_CS, "d": _steepness(context)}
+
+
+def _reject_rbf_grid(context: Context) -> dict[str, Sequence[float]]:
+    return {**_rbf_grid(context), "d": _steepness(context)}
+
+
 def _svm(**options: Any) -> Build:
     return lambda context: SVMClassifier(**_common(context) | options)
 
@@ -160,7 +178,7 @@ METHODS: tuple[Method, ...] = (
     Method("svm-l1", "SVM, l1", "A support vector machine that sets unneeded coefficients to zero.",
            _svm(penalty="l1"), cost=Cost(3e-7, fits=9)),
     Method("svm-rbf", "SVM, rbf", "A support vector machine that is not linear.", _svm(**RBF),
-           grid=_rbf_grid, cost=Cost(2e-7, kernel=True, fits=30)),
+           grid=_rbf_grid, cost=Cost(4e-8, kernel=True, fits=30)),
     Method("truncated", "Truncated hinge",
            "An SVM whose loss stops growing: a sample far on the wrong side is not believed.", _truncated(),
            is_robust=True, cost=Cost(4e-7, fits=9)),
@@ -168,17 +186,17 @@ METHODS: tuple[Method, ...] = (
            "Robust and sparse: coefficients the robust fit found small are penalised more.",
            _truncated(penalty="adaptive-l1"), is_robust=True, cost=Cost(2e-6, fits=9)),
     Method("truncated-rbf", "Truncated hinge, rbf", "Robust, and not linear.", _truncated(**RBF), is_robust=True,
-           grid=_rbf_grid, cost=Cost(5e-7, kernel=True, fits=30)),
+           grid=_rbf_grid, cost=Cost(7e-8, kernel=True, fits=30)),
     Method("psi", "psi-learning",
            "Counts mistakes almost as they are. Small two-class problems are searched exhaustively for a while; the "
            "last column says what is proved.", _psi, is_robust=True, cost=Cost(5e-7, fits=9), tuned_by=_psi_dca()),
     Method("psi-rbf", "psi-learning, rbf", "Counts mistakes almost as they are, and is not linear.", _psi_dca(**RBF),
-           is_robust=True, grid=_rbf_grid, cost=Cost(6e-7, kernel=True, fits=30)),
+           is_robust=True, grid=_rbf_grid, cost=Cost(8e-8, kernel=True, fits=30)),
     Method("reject", "Reject option, l1",
            "May answer \"I don't know\" where it is not sure; here it has to answer every row, and the notes tell "
-           "what it would have abstained from.", _reject(), cost=Cost(3e-7, fits=9)),
+           "what it would have abstained from.", _reject(), grid=_reject_grid, cost=Cost(3e-7, fits=27)),
     Method("reject-rbf", "Reject option, rbf", "May answer \"I don't know\", and is not linear.", _reject(**RBF),
-           grid=_rbf_grid, cost=Cost(2e-7, kernel=True, fits=30)),
+           grid=_reject_rbf_grid, cost=Cost(4e-8, kernel=True, fits=90)),
     Method("lp-boost", "LP-Boost", "A weighted vote of simple rules with the largest soft margin.", _lp_boost,
            grid={}, on_table=True, cost=replace(RULES, fits=9)),
     Method("l0-boost", "L0-RBoost", "A short list of rules: every further rule has to pay for itself.", _l0_boost,

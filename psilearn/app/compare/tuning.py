@@ -8,9 +8,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 
 from ... import TunedClassifier
+from .abstain import threshold_for
 from .costs import Plan
 from .methods import Context, Method
 from .splits import folds
@@ -86,9 +88,13 @@ def tuned_fit(
     if skipped := sum(np.isnan(error) for _, error in tuning.tried):
         notes = [*notes, f"time allowed {len(tuning.tried) - skipped} of {len(tuning.tried)} candidates in tuning"]
     if method.tuned_by is None and len(rows) == len(y):
-        return tuner.best_estimator_, tuning, notes
-    notes = [note.replace("trained", "tuned") for note in notes]
-    return model.set_params(**tuner.best_params_).fit(X, y), tuning, notes
+        model = tuner.best_estimator_
+    else:
+        notes = [note.replace("trained", "tuned") for note in notes]
+        model.set_params(**tuner.best_params_).fit(X, y)
+    if hasattr(model, "abstains") and model.d != context.d:
+        model.threshold_ = threshold_for(clone(model), X, y, context.d, context.seed)
+    return model, tuning, notes
 
 
 def _own_choice(model: Any) -> Tuning:

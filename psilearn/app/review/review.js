@@ -88,10 +88,11 @@
     }
     return s.found;
   }
+  const names = new Intl.Collator(undefined, { numeric: true });
   const ORDERS = {
     probability: (a, b) => a.rank - b.rank,
     row: (a, b) => a.row - b.row,
-    identifier: (a, b) => a.name.localeCompare(b.name, undefined, { numeric: true }),
+    identifier: (a, b) => names.compare(a.name, b.name),
     given: (a, b) => a.given - b.given || a.rank - b.rank,
     suggested: (a, b) => a.s - b.s || a.rank - b.rank,
     price: (a, b) => (b.price ?? -1) - (a.price ?? -1) || a.rank - b.rank,

@@ -114,10 +114,13 @@ def understand(
         columns.append(column)
         if column.is_used:
             used[name] = values
-    notes += [f"Column '{shown(c.name)}': {c.note}" for c in columns if c.note]
+    naming = identifier or _only_identifier(columns)
+    notes += [f"Column '{shown(c.name)}': {c.note}" for c in columns if c.note and c.name != naming]
+    if identifier is None and naming is not None:
+        notes.append(f"Column '{shown(naming)}' differs in nearly every row: it names the rows and is not learnt from.")
     if not used:
         raise TableError("No column is left to learn from: " + (" ".join(notes[:3]) or "the table has only labels."))
-    ids = None if identifier is None else frame[identifier].astype(object).map(_as_written)
+    ids = None if naming is None else frame[naming].astype(object).map(_as_written)
     groups = None if group is None else _groups(frame[group], labels, notes)
     if groups is None:
         notes += _repeats(frame, identifier, columns)
@@ -125,6 +128,12 @@ def understand(
     notes += leaks(features, labels, columns)
     counts = {str(k): int(v) for k, v in labels.value_counts().items()}
     return Understanding(features, labels, target, tuple(columns), counts, tuple(notes), rows, groups, ids)
+
+
+def _only_identifier(columns: Sequence[Column]) -> str | None:
+    """Return the column that looks like an identifier, if there is just one."""
+    names = [column.name for column in columns if column.kind == "identifier"]
+    return names[0] if len(names) == 1 else None
 
 
 def _is_meta(name: str) -> bool:

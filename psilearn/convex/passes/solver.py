@@ -10,7 +10,7 @@ Multipliers and centres are never stored: each is a function of a point, so a sh
 
 One pass over the data gives the smoothed risk with two derivatives, and the gain of the multipliers; objective, dual
 value and the next Newton step follow. With many samples the first centre is enough: smoothing alone costs about
-(density of the margins at a breakpoint) width^2 / 2 of the objective. At the end two passes make the bound rigorous
+(density of the margins at a breakpoint) width^2 / 2 of the objective. At the end one more makes the bound rigorous
 (:mod:`psilearn.core.chunks.proof`). Cost: a pass takes O(n m p) and O(near (m p)^2), near being the samples that can
 move.
 """
@@ -52,6 +52,8 @@ class Numbers:
         Share of the tolerance at which the bound is made rigorous.
     most_centres : int
         Centres that are kept; each costs a product with the data in every pass.
+    coarse : float
+        Tolerance from which a start that lies between solutions is expected to be good enough as it is.
     passes : int
         Passes after which the method gives up.
     least_damping, first_damping, most_damping : float
@@ -65,6 +67,8 @@ class Numbers:
         and factors of the damping that are tried with it, in one pass.
     rounding : float
         Relative size of a promise that is only rounding.
+    hessian_rows, rows_per_coefficient : int
+        Moving samples, at least, that tell the second derivatives well enough.
     most_coefficients : int
         Unknowns up to which the Hessian is formed: 200 MB.
     """
@@ -77,6 +81,7 @@ class Numbers:
     settled: float = 0.3
     share: float = 0.7
     most_centres: int = 6
+    coarse: float = 5e-4
     passes: int = 300
     least_damping: float = 1e-13
     first_damping: float = 1e-6
@@ -86,6 +91,8 @@ class Numbers:
     shorter: float = 0.3
     factors: tuple[float, ...] = (10.0, 300.0, 1e4)
     rounding: float = 1e-14
+    hessian_rows: int = 10_000
+    rows_per_coefficient: int = 100
     most_coefficients: int = 5000
 
 
@@ -158,17 +165,19 @@ class _Search:
 
     def __init__(self, problem: ChunkedProblem, start: Result | None) -> None:
         self.problem = problem
-        self.passes = self.effort = 0
+        self.passes = self.effort = self.near = 0
         self.damping = NUMBERS.least_damping
         self.q, self.l1 = problem.scaling.penalty(problem.penalty, problem.n_functions)
         self.centres: tuple[Smoothing, ...] = ()
         V, width = np.zeros(self.q.shape), NUMBERS.first_width
         if start is not None:
-            V, width = problem.scaling.from_coefficients(start.coef, start.intercept), NUMBERS.warm_width
+            V = problem.scaling.from_coefficients(start.coef, start.intercept)
+            width = start.extra.get("width", NUMBERS.warm_width)
             if isinstance(start.multipliers, Implied):
                 self.centres = (*start.multipliers.centres, start.multipliers.at)[-NUMBERS.most_centres // 2 :]
         V[~np.isfinite(self.l1)] = 0.0
         self.start = Smoothing(V, width)
+        self.is_close = start is not None and bool(start.extra.get("is close"))
         self.proved: tuple[float, Implied, float, Array] | None = None
         self.least_gap = np.inf  # and the multipliers that it is of
         self.evidence: Implied | None = None
@@ -176,7 +185,10 @@ class _Search:
     def ask(self, points: list[Smoothing]) -> list[_Here]:
         """Evaluate points around the present centre, in one pass."""
         self.passes += 1
-        found = self.problem.sums([self.problem.query(point, self.centres) for point in points])
+        every = max(1, self.near // max(NUMBERS.hessian_rows, NUMBERS.rows_per_coefficient * self.q.size))
+        queries = [self.problem.query(point, self.centres)._replace(every=every) for point in points]
+        found = self.problem.sums(queries)
+        self.near = found[0].near
         return [_Here(point, sums, self._penalty(point.V)) for point, sums in zip(points, found)]
 
     def _penalty(self, V: Array) -> float:
@@ -185,8 +197,12 @@ class _Search:
 
     def run(self, options: Options, clock: Clock) -> Status | None:
         """Step until the bound is within the tolerance; return why it ended early, None if it did not."""
+        offset, p = self.problem.offset, self.problem
+        if self.is_close and options.certify and options.tol >= NUMBERS.coarse:
+            most = p.C * p.total_weight * p.loss.max_slope  # no multiplier is larger
+            if self.certify(options, Implied(self.start, (), most), self.start.V):
+                return None
         self.here = self.ask([self.start])[0]
-        offset = self.problem.offset
         try:
             while self.passes < (options.max_iter or NUMBERS.passes):
                 gap = self.here.objective - self.dual()
@@ -199,7 +215,9 @@ class _Search:
                     self.passes, self.here.objective + offset, gap / max(size, np.finfo(float).tiny),
                 )  # fmt: skip
                 allowed = options.tol * size
-                if gap <= NUMBERS.share * allowed and (not options.certify or self.certify(options, self.implied())):
+                if gap <= NUMBERS.share * allowed and (
+                    not options.certify or self.certify(options, self.implied(), self.here.at.V)
+                ):
                     return None
                 if clock.is_over:
                     return Status.TIME_LIMIT
@@ -303,11 +321,11 @@ class _Search:
         """Return the multipliers at the present point."""
         return Implied(self.here.at, self.centres, self.here.sums.peak)
 
-    def certify(self, options: Options, R: Implied) -> bool:
-        """Prove rigorously what multipliers say of the present point, in two passes; is it within the tolerance?"""
-        p, V = self.problem, self.here.at.V
+    def certify(self, options: Options, R: Implied, V: Array) -> bool:
+        """Prove rigorously what multipliers say of a point, in a pass; is it within the tolerance?"""
+        p = self.problem
         W, b = p.scaling.coefficients(V)
-        self.passes += 2
+        self.passes += 1
         found = p.bound(R, W, b)
         if found is None:
             return False
@@ -323,23 +341,23 @@ class _Search:
 
     def result(self, options: Options, clock: Clock, status: Status | None) -> Result:
         """Certify what there is and hand it back."""
-        p, V = self.problem, self.here.at.V
+        p, extra = self.problem, {"passes": self.passes, "width": self.start.width}
         if not options.certify:
-            W, b = p.scaling.coefficients(V)
-            extra = {"passes": self.passes}
+            W, b = p.scaling.coefficients(self.here.at.V)
             return uncertified(Answer(W, b, self.implied(), clock, self.passes, status, extra))  # type: ignore[arg-type]
         bound, evidence, objective = -np.inf, None, np.nan
         if self.proved is None and status is not Status.INTERRUPTED:
-            self.certify(options, self.evidence or self.implied())
+            self.certify(options, self.evidence or self.implied(), self.here.at.V)
         if self.proved is not None:
             bound, evidence, objective, V = self.proved
+        else:
+            V = self.here.at.V
         W, b = p.scaling.coefficients(V)
         if self.proved is None:
             objective = p.value(W, b)
         clock.note(objective, bound)
         certificate = Certificate(Claim.CONVEX, objective, bound, rechecked=True, evidence=evidence)  # type: ignore[arg-type]
         final = Status.OPTIMAL if certificate.gap <= options.tol else (status or Status.STALLED)
-        extra = {"passes": self.passes}
         return Result(W, b, final, certificate, self.passes, tuple(clock.history), evidence, extra)  # type: ignore[arg-type]
 
 

@@ -16,6 +16,8 @@ Array = NDArray[np.float64]
 
 #: Samples of a round at least.
 FEWEST = 64
+#: Samples that take part at a time in making up class sums, where K is computed on demand.
+BALANCING = 256
 
 
 class Dual:
@@ -33,6 +35,7 @@ class Dual:
         self.tilt = np.zeros_like(self.R) if problem.tilt is None else self._to_classes(problem.tilt)
         self.b = np.zeros(self.k)
         self.best: tuple[float, Array, Array] = (math.inf, np.empty(0), np.empty(0))
+        self.pending = np.zeros_like(self.R)  # what Newton steps moved since the scores were brought up to date
         self.moves = self.rounds = 0
         self.work = 0.0  # of moves not yet matched by Newton steps
         self.is_convex = self.space.is_psd
@@ -66,14 +69,48 @@ class Dual:
         """Make the class sums those of the tilt; False if the tilt is more than the losses can resist."""
         missing = (self.tilt - self.R).sum(axis=1)
         self.price()
-        data = (self.y, self.prices, self.t, self.R, self.G, self.up, self.down)
-        if kernels.rebalance(self.space.K, 1.0 / self.l2, *data, missing):
+        if self._rebalanced(missing):
             return True
         R = self.problem.repaired_multipliers(self.multipliers)
         if R is not None:
             self.R = self._to_classes(R)
             self.refresh()
         return R is not None
+
+    def _rebalanced(self, missing: Array) -> bool:
+        """Move multipliers along the best arcs until nothing is missing; False if there are none left."""
+        if self.space.is_stored:
+            data = (self.y, self.prices, self.t, self.R, self.G, self.up, self.down)
+            return kernels.rebalance(self.space.K, 1.0 / self.l2, *data, missing)
+        tiny = 1e-15 * float(np.abs(self.R).sum() + np.abs(self.tilt).sum())
+        while (size := float(np.abs(missing).max())) > tiny:
+            a, b = missing.argmax(), missing.argmin()
+            merit = (self.up[a] - self.G[a]) - (self.down[b] - self.G[b])
+            chosen = _largest(merit, BALANCING)
+            data = (self.y[chosen], self.prices[chosen], self.t, *self._part(chosen))
+            kernels.rebalance(self.space.block(chosen, chosen), 1.0 / self.l2, *data, missing)
+            self._move(chosen, data[3])
+            self.price()
+            if not float(np.abs(missing).max()) < size:
+                return False
+        return True
+
+    def _part(self, chosen: NDArray[np.intp]) -> tuple[Array, Array, Array, Array]:
+        """Return copies of R, G, up and down of some samples."""
+        R, G, up, down = (np.ascontiguousarray(array[:, chosen]) for array in (self.R, self.G, self.up, self.down))
+        return R, G, up, down
+
+    def _move(self, chosen: NDArray[np.intp], R: Array) -> None:
+        """Set the multipliers of some samples and bring all scores up to date."""
+        self._add(chosen, (R - self.R[:, chosen]) / self.l2)
+        self.R[:, chosen] = R
+
+    def _add(self, rows: NDArray[np.intp], steps: Array) -> None:
+        if self.space.is_stored:
+            kernels.add_rows(self.space.K, rows, steps, self.G)
+        else:
+            moved = steps.any(axis=0)
+            self.G += self.space.combination(steps[:, moved], rows[moved])
 
     def price(self) -> None:
         """Set the one-sided slopes of the dual gain."""
@@ -108,17 +145,16 @@ class Dual:
         merit = (self.up - shifted).max(axis=0) - (self.down - shifted).min(axis=0)
         wanted = int(np.count_nonzero(merit > -violation))
         count = min(max(wanted, FEWEST), size, merit.size)
-        return np.sort(np.argpartition(merit, merit.size - count)[merit.size - count :])
+        return _largest(merit, count)
 
     def round(self, chosen: NDArray[np.intp], goal: float, max_moves: int) -> int:
         """Move among the chosen samples and bring all scores up to date."""
-        K = self.space.K
-        R, G, up, down = (np.ascontiguousarray(array[:, chosen]) for array in (self.R, self.G, self.up, self.down))
-        data = (self.y[chosen], self.prices[chosen], self.t)
-        moves = kernels.descend(K, chosen, 1.0 / self.l2, *data, R, G, up, down, goal, max_moves)
-        steps = (R - self.R[:, chosen]) / self.l2
-        kernels.add_rows(K, chosen, steps, self.G)
-        self.R[:, chosen] = R
+        K, members = self.space.K, chosen
+        if not self.space.is_stored:
+            K, members = self.space.K.rough(chosen), np.arange(chosen.size)
+        data = (self.y[chosen], self.prices[chosen], self.t, *self._part(chosen))
+        moves = kernels.descend(K, members, 1.0 / self.l2, *data, goal, max_moves)
+        self._move(chosen, data[3])
         self.moves += moves
         self.rounds += 1
         return moves
@@ -132,7 +168,10 @@ class Dual:
         return self.up == self.down
 
     def newton(self) -> bool:
-        """Step to the minimum over the free coordinates, or to the first breakpoint or bound; True if one was met."""
+        """Step to the minimum over the free coordinates, or to the first breakpoint or bound; True if one was met.
+
+        The scores are those of before until :meth:`settle`.
+        """
         free = self._free()
         own = np.arange(self.k)[:, None] == self.y
         centre = np.where(free[self.y, np.arange(self.y.size)], self.y, free.argmax(axis=0))
@@ -143,8 +182,8 @@ class Dual:
         rows = np.arange(samples.size)
         Z = np.zeros((samples.size, self.k))  # coordinate p moves sample p's weight along Z_p
         Z[rows, classes], Z[rows, centre[samples]] = 1.0, -1.0
-        slope = np.einsum("pa,ap->p", Z, (self.G - self.up)[:, samples])
-        H = self.space.K[np.ix_(samples, samples)] * (Z @ Z.T) / self.l2
+        slope = np.einsum("pa,ap->p", Z, self._scores_at(samples) - self.up[:, samples])
+        H = self.space.block(samples, samples) * (Z @ Z.T) / self.l2
         try:
             x = _constrained_minimiser(H, Z, slope)
         except LinAlgError:  # singular beyond what the ridge can mend: leave it to the moves
@@ -155,11 +194,20 @@ class Dual:
         direction = np.array([np.bincount(samples, column * x, minlength=self.y.size) for column in Z.T])
         limit = self._room(direction, own)
         step = min(limit, fall / bend) if bend > 0.0 else limit
-        moved = np.flatnonzero(np.any(direction != 0.0, axis=0))
-        direction *= step
-        self.R += direction
-        kernels.add_rows(self.space.K, moved, np.ascontiguousarray(direction[:, moved]) / self.l2, self.G)
+        self.R += step * direction
+        self.pending += step * direction
         return step == limit
+
+    def _scores_at(self, samples: NDArray[np.intp]) -> Array:
+        """Scores of some samples, with what Newton steps have moved."""
+        moved = np.flatnonzero(self.pending.any(axis=0))
+        return self.G[:, samples] + self.pending[:, moved] @ self.space.block(moved, samples) / self.l2
+
+    def settle(self) -> None:
+        """Bring all scores up to date after Newton steps."""
+        moved = np.flatnonzero(self.pending.any(axis=0))
+        self._add(moved, self.pending[:, moved] / self.l2)
+        self.pending[:] = 0.0
 
     def _room(self, direction: Array, own: NDArray[np.bool_]) -> float:
         """How far the multipliers can move before one of them meets a breakpoint or a bound."""
@@ -171,6 +219,12 @@ class Dual:
         with np.errstate(divide="ignore", invalid="ignore"):
             room = np.where(direction > 0, (high - self.R) / direction, (low - self.R) / direction)
         return float(np.min(room[direction != 0.0], initial=np.inf))
+
+
+def _largest(merit: Array, count: int) -> NDArray[np.intp]:
+    """Return the places of the largest values, in order of place."""
+    rest = max(merit.size - count, 0)
+    return np.sort(np.argpartition(merit, rest)[rest:]) if rest else np.arange(merit.size)
 
 
 def _constrained_minimiser(H: Array, Z: Array, slope: Array) -> Array:

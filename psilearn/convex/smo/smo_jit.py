@@ -273,7 +273,8 @@ def descend(K, members, inverse_l2, y, prices, t, R, G, up, down, mu, max_iter):
     for i in range(n):
         diagonal[i] = K[members[i], members[i]]
     floor = 1e-12 * max(np.abs(diagonal).max(), 1e-300)
-    kernel = (K, members, np.empty((n, n)), np.zeros(n, np.bool_))
+    whole = n == K.shape[0]  # then the members are all samples, in order
+    kernel = (K, members, K if whole else np.empty((n, n), K.dtype), np.full(n, whole))
     W, samples = np.empty((k, k)), np.empty((k, k), np.int64)
     cycle, chosen = np.empty(k, np.int64), np.empty(k, np.int64)
     arc_weights(up, down, G, W, samples)

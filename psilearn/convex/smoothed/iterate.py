@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+import scipy.linalg as sla
 from numpy.typing import NDArray
 
 from ...core.problem import Problem
@@ -324,7 +325,12 @@ class Iterate:
         there = self.v.copy()
         ridge = self.q[chosen] + self.damping * self.prices.sum() / self.width
         if self.columns is None:
-            there[chosen] = minimise_quadratic(self.hessian(chosen, ridge), *model, _USE.accuracy, _USE.sweeps)
+            H = self.hessian(chosen, ridge)
+            factor, fails = sla.lapack.dpotrf(H) if not model[2].any() else (H, 1)
+            if not fails:
+                there[chosen] -= sla.cho_solve((factor, False), g)
+            else:
+                there[chosen] = minimise_quadratic(H, *model, _USE.accuracy, _USE.sweeps)
         else:
             Z = (self.columns.data, self.columns.indices, self.columns.indptr, chosen[:-1])
             scale = 1.0 / self.scaling.scale[chosen[:-1]]

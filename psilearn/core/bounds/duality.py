@@ -33,8 +33,16 @@ def balanced_two_class(alpha: Array, signs: Array, upper: Array, tilt: Array | N
     """Return D with sum_i D_i = 0 exactly and 0 <= signs_i (tilt_i + D_i) <= upper_i; None if no D is found.
 
     ``alpha`` are the wished signs_i (tilt_i + D_i). The side with the surplus is lowered first, in proportion to what
-    it has; only what is still missing is added to the other side.
+    it has; only what is still missing is added to the other side. Without a tilt nothing is: zeros stay zeros.
     """
+    used = np.flatnonzero(alpha > 0) if tilt is None else np.arange(alpha.size)
+    if used.size < alpha.size:
+        D = np.zeros_like(alpha)
+        if used.size:
+            found = balanced_two_class(alpha[used], signs[used], upper[used], None)
+            assert found is not None, "lowering is always possible"
+            D[used] = found
+        return D
     shift = np.zeros_like(alpha) if tilt is None else signs * tilt
     wish = np.clip(np.nan_to_num(alpha), 0.0, upper) - shift
     top = upper if tilt is None else difference_below(upper, shift)
@@ -115,13 +123,13 @@ def _on_grid(wish: Array, spare: int, attempt: Callable[[Array, int], Integers |
 def floor_on(x: Array, exponent: int) -> Integers:
     """Return floor(x / 2^exponent), at most 2^53."""
     with np.errstate(over="ignore"):
-        return np.floor(np.ldexp(x, -exponent)).clip(-(2.0**62), 2.0**_BITS).astype(np.int64)
+        return np.floor(x * math.ldexp(1.0, -exponent)).clip(-(2.0**62), 2.0**_BITS).astype(np.int64)
 
 
 def nearest_on(x: Array, exponent: int) -> Integers:
     """Return x / 2^exponent to the nearest integer, at most 2^53 in absolute value."""
     with np.errstate(over="ignore"):
-        return np.rint(np.ldexp(x, -exponent)).clip(-(2.0**_BITS), 2.0**_BITS).astype(np.int64)
+        return np.rint(x * math.ldexp(1.0, -exponent)).clip(-(2.0**_BITS), 2.0**_BITS).astype(np.int64)
 
 
 def ceiling_on(x: Array, exponent: int) -> Integers:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 
 #: Entries (rows times features) of a block that are worked on at a time; they stay in the cache.
-PART_ENTRIES = 1 << 18
+PART_ENTRIES = 1 << 19
 #: Entries of a block that is cut from one large array or file: 64 MB of float32.
 BLOCK_ENTRIES = 1 << 24
 
@@ -27,14 +27,14 @@ class Block(NamedTuple):
     weights: NDArray[Any] | None
 
     def parts(self) -> Iterator[Block]:
-        """Return the rows in parts that fit into the cache, dense and in float64."""
+        """Return the rows in parts that fit into the cache, dense and of the type they have."""
         n, p = self.X.shape
         step = max(64, PART_ENTRIES // max(1, p))
         for first in range(0, n, step):
             rows = slice(first, min(first + step, n))
             X = self.X[rows]
             yield Block(
-                (sp.csr_matrix(X).toarray() if sp.issparse(X) else np.asarray(X)).astype(np.float64, copy=False),
+                sp.csr_matrix(X).toarray() if sp.issparse(X) else np.asarray(X),
                 None if self.y is None else self.y[rows],
                 None if self.weights is None else self.weights[rows],
             )

@@ -18,7 +18,7 @@ import numpy as np
 
 from .description import Description
 from .sums import Sums, evaluate
-from .workers import Workers
+from .workers import Some, Workers
 
 #: Fields of :class:`Sums` that are plain numbers.
 _NUMBERS = [name for name in Sums._fields if name not in ("net", "hessian", "near", "digest")]
@@ -59,10 +59,10 @@ class Remembered:
         """Return every block's answer; these are not kept."""
         return self.workers.map(function, *args)
 
-    def sum(self, function: Callable[..., Any], add: Callable[[Any, Any], Any], *args: Any) -> Any:
-        """Return the sum of all answers, from the file if it is there."""
+    def sum(self, function: Callable[..., Any], add: Callable[[Any, Any], Any], *args: Any, only: Some = None) -> Any:
+        """Return the sum of all answers, or of those of some blocks; from the file if it is there."""
         if function is not evaluate:
-            return self.workers.sum(function, add, *args)
+            return self.workers.sum(function, add, *args, only=only)
         key = str(joblib.hash(args))
         if key in self._places:
             with self.path.open("rb") as file:

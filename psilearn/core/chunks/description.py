@@ -70,7 +70,7 @@ def describe(index: int, block: Block, share: float, seed: int) -> Description:
 
 
 def _describe_part(part: Block, share: float, rng: np.random.Generator) -> Description:
-    X, y = part.X, part.y
+    X, y = part.X.astype(np.float64, copy=False), part.y
     assert y is not None
     if X.shape[0] != y.shape[0]:
         raise ValueError(f"A block of X has {X.shape[0]} rows, its part of y has {y.shape[0]}.")

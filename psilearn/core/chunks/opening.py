@@ -47,7 +47,7 @@ def open_workers(X: Any, y: Any, sample_weight: Any, n_threads: int) -> Workers:
     """
     if is_dask(X):
         return _open_dask(X, y, sample_weight)
-    blocks = X if isinstance(X, RowBlocks) else _cut(X)
+    blocks = rows_in_blocks(X)
     starts = None
     if any(v is not None and not isinstance(v, RowBlocks) for v in (y, sample_weight)):
         sizes = [blocks.load(i).shape[0] for i in range(blocks.n_blocks)]
@@ -59,7 +59,10 @@ def open_workers(X: Any, y: Any, sample_weight: Any, n_threads: int) -> Workers:
     return Threads(Sample(blocks, _column(y), _column(sample_weight), starts), n_threads)
 
 
-def _cut(X: Any) -> RowBlocks:
+def rows_in_blocks(X: Any) -> RowBlocks:
+    """Return the rows in blocks: as they are, or those that a memory-mapped array is cut into."""
+    if isinstance(X, RowBlocks):
+        return X
     return RowBlocks.split(X, max(1, -(-X.size // BLOCK_ENTRIES)))
 
 

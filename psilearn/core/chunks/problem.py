@@ -17,11 +17,15 @@ from numpy.typing import NDArray
 from ..losses import Loss
 from ..penalties import Penalty
 from ..scaling import Scaling
-from .proof import Bound, bound_of, changes_of, collect, count_totals, exponent_of, join_evidence
+from .grid import exponent_of
+from .proof import Bound, Claim, Evidence, all_of, bound_of, collect, join_evidence, wanted_of
 from .sums import Form, Query, Smoothing, Sums, add_all, evaluate
 from .workers import Workers
 
 Array = NDArray[np.float64]
+
+#: Blocks that stand ready to balance the multipliers of all others; what they prove is kept apart meanwhile.
+_RESERVE = 64
 
 
 class Implied(NamedTuple):
@@ -166,15 +170,20 @@ class ChunkedProblem:
         )  # fmt: skip
 
     def bound(self, R: Implied, W: Array, b: Array) -> Bound | None:
-        """Return what the multipliers prove, and the objective at (W, b), in two passes."""
-        query = self.query(R.at, R.centres)
+        """Return what the multipliers prove, and the objective at (W, b), in one pass and a few blocks more."""
         exponent = exponent_of(R.peak, self.n_classes, self.anchor is not None)
-        totals = self.workers.map(count_totals, self.form, query, exponent)
-        changes = changes_of(totals, exponent)
-        if changes is None:
-            return None
-        evidence = self.workers.sum(collect, join_evidence, self.form, query, self.query_of(W, b), changes)
-        return bound_of(evidence, self.penalty, self.offset)
+        claim = Claim(self.query(R.at, R.centres), self.query_of(W, b), exponent)
+        n = self.workers.n_blocks
+        for most in sorted({min(_RESERVE, n), n}):
+            found = self._proved(claim._replace(reserve=tuple(np.linspace(0, n - 1, most).astype(int).tolist())))
+            wanted = wanted_of(found)
+            if wanted is not None:
+                again = self._proved(claim._replace(wanted=wanted), sorted(wanted)) if wanted else None
+                return bound_of(all_of(found, again, wanted), self.penalty, self.offset)
+        return None
+
+    def _proved(self, claim: Claim, only: list[int] | None = None) -> Evidence:
+        return self.workers.sum(collect, join_evidence, self.form, [claim], only=only)[0]
 
     def accepts(self, R: Any) -> bool:
         """Whether R are multipliers said by points of the right shape."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -49,7 +49,7 @@ class Form:
 
     def features(self, X: Array) -> Array:
         """Return the features of rows: the rows themselves, or those of a kernel on landmarks."""
-        return X if self.low_rank is None else self.low_rank.features(X)
+        return X if self.low_rank is None else self.low_rank.features(X.astype(np.float64, copy=False))
 
     @property
     def n_functions(self) -> int:
@@ -67,7 +67,7 @@ class Form:
             if part.weights is not None:
                 weights = weights * part.weights
             used = weights > 0
-            X = self.features(part.X) - self.mean
+            X = self.features(part.X) - self.mean  # float64, and no other copy
             if not used.all():
                 X, codes, weights = X[used], codes[used], weights[used]
             yield Problem(LinearSpace(X), codes, self.classes.size, loss, Penalty(), C, weights)
@@ -118,6 +118,8 @@ class Query(NamedTuple):
         The point where the concave part of ``truncated`` was linearised.
     truncated : Loss or None
         The loss that was linearised there.
+    every : int
+        Of the samples that can move, one in so many tells the second derivatives.
     """
 
     at: Smoothing
@@ -126,6 +128,7 @@ class Query(NamedTuple):
     centres: tuple[Smoothing, ...] = ()
     anchor: Array | None = None
     truncated: Loss | None = None
+    every: int = 1
 
 
 class Sums(NamedTuple):
@@ -182,9 +185,9 @@ def evaluate(index: int, block: Block, form: Form, queries: list[Query]) -> list
     for at, rows in enumerate(form.samples(block, queries[0].loss, 1.0)):
         scores = Scores.of(rows, form, queries)
         answers = [
-            (_values if query.at.width == 0 else _smoothed)(
-                replace(rows, loss=query.loss, C=query.C), form, query, scores, (index, at)
-            )
+            _values(rows.priced(query.loss, query.C), query, scores, (index, at))
+            if query.at.width == 0
+            else _smoothed(rows.priced(query.loss, 1.0), form, query, scores)
             for query in queries
         ]
         nets = [answer.net for answer in answers if not isinstance(answer.net, float)]
@@ -201,10 +204,10 @@ class Scores:
 
     Attributes
     ----------
-    F : ndarray (n, columns)
-        The scores.
+    F : ndarray (rows, n)
+        The scores, a row for every function of every point.
     first : dict
-        First column of a point, by its identity; a point has one column per function.
+        First row of a point, by its identity.
     """
 
     def __init__(self, F: Array, first: dict[int, int], m: int) -> None:
@@ -220,16 +223,17 @@ class Scores:
                     points[id(V)] = V
         stacked = np.vstack(list(points.values()))
         assert isinstance(problem.space, LinearSpace)
-        F = problem.space.X @ (stacked[:, :-1] / form.scale).T + stacked[:, -1]
+        F = (stacked[:, :-1] / form.scale) @ problem.space.X.T
+        F += stacked[:, -1:]
         return cls(F, {key: i * form.n_functions for i, key in enumerate(points)}, form.n_functions)
 
     def at(self, V: Array) -> Array:
         """Return the scores (n, functions) at a point."""
         first = self.first[id(V)]
-        return self.F[:, first : first + self.m]
+        return self.F[first : first + self.m].T
 
-    def columns(self, query: Query) -> NDArray[np.intp]:
-        """Return the columns of a two-class query's centres, and at the end that of its point."""
+    def chain(self, query: Query) -> NDArray[np.intp]:
+        """Return the rows of a two-class query's centres, and at the end that of its point."""
         return np.array([self.first[id(at.V)] for at in (*query.centres, query.at)], dtype=np.intp)
 
     def net_sums(self, problem: Problem, form: Form, nets: list[Array]) -> list[Array]:
@@ -237,8 +241,8 @@ class Scores:
         if not nets:
             return []
         assert isinstance(problem.space, LinearSpace)
-        together = np.hstack(nets)
-        total = np.column_stack([(together.T @ problem.space.X) / form.scale, together.sum(axis=0)])
+        together = np.vstack([net.T for net in nets])
+        total = np.column_stack([(together @ problem.space.X) / form.scale, together.sum(axis=1)])
         return [total[i * self.m : (i + 1) * self.m] for i in range(len(nets))]
 
 
@@ -246,10 +250,10 @@ def tilt_of(problem: Problem, query: Query, scores: Scores) -> Array | None:
     """Return the tilt that linearising the truncated loss at the anchor makes, None if there is none."""
     if query.anchor is None or query.truncated is None:
         return None
-    return replace(problem, loss=query.truncated).linearised(scores.at(query.anchor))[0]
+    return problem.priced(query.truncated, query.C).linearised(scores.at(query.anchor))[0]
 
 
-def _values(problem: Problem, form: Form, query: Query, scores: Scores, place: tuple[int, int]) -> Sums:
+def _values(problem: Problem, query: Query, scores: Scores, place: tuple[int, int]) -> Sums:
     F = scores.at(query.at.V)
     u = problem.margins_of_scores(F)
     risk = float(problem.costs @ problem.loss.value(u, problem.y))
@@ -264,21 +268,21 @@ def _values(problem: Problem, form: Form, query: Query, scores: Scores, place: t
     return Sums(risk=risk, excess=excess, digest=int.from_bytes(digest))
 
 
-def _smoothed(problem: Problem, form: Form, query: Query, scores: Scores, place: tuple[int, int]) -> Sums:
+def _smoothed(problem: Problem, form: Form, query: Query, scores: Scores) -> Sums:
     """Return the sums at a smoothed point, ``net`` still being the multipliers of the samples."""
-    F = scores.at(query.at.V)
     found = respond(problem, query, scores)
     risk, smooth, tilt_gain, net = found.risk, found.smooth, 0.0, found.R
     tilt = tilt_of(problem, query, scores)
     if tilt is not None:
-        linear = float(np.sum(tilt * F))
+        linear = float(np.sum(tilt * scores.at(query.at.V)))
         risk, smooth, net = risk + linear, smooth + linear, found.R - tilt
-        tilt_gain = float(np.sum(problem.loss.dual_gain(own_entries(problem, tilt), problem.costs, problem.y)))
+        costs = query.C * problem.costs
+        tilt_gain = float(np.sum(problem.loss.dual_gain(own_entries(problem, tilt), costs, problem.y)))
     assert isinstance(problem.space, LinearSpace)
-    moving = np.flatnonzero(found.free[:, 0] if scores.m == 1 else found.free.any(axis=1))
-    hessian = _hessian(problem.space.X[moving] / form.scale, found.free[moving], found.delta[moving])
-    peak = float(np.abs(own_entries(problem, found.R)).max(initial=0.0))
-    return Sums(risk, smooth, found.gain, tilt_gain, net, hessian, moving.size, peak=peak)
+    some = slice(None, None, query.every)
+    told = found.moving[some], found.free[some], query.every * found.curvature[some]
+    hessian = _hessian(problem.space.X, *told, form.scale)
+    return Sums(risk, smooth, found.gain, tilt_gain, net, hessian, found.moving.size, peak=found.peak)
 
 
 def own_entries(problem: Problem, R: Array) -> Array:
@@ -287,69 +291,87 @@ def own_entries(problem: Problem, R: Array) -> Array:
 
 
 class Response(NamedTuple):
-    """Multipliers R (n, m), where they can move, the curvature 1/delta of the bend, and sums over the samples.
+    """Multipliers R (n, m), the samples where they can move and in which entries, the curvature there, and sums.
 
-    ``gain`` is that of R, ``risk`` the loss C sum_i weight_i g(u_i), ``smooth`` the same with smoothed hinges.
+    ``gain`` is that of R, ``risk`` the loss C sum_i weight_i g(u_i), ``smooth`` the same with smoothed hinges, ``peak``
+    the largest multiplier of a margin.
     """
 
     R: Array
+    moving: NDArray[np.intp]
     free: NDArray[np.bool_]
-    delta: Array
+    curvature: Array
     gain: float
     risk: float
     smooth: float
+    peak: float
 
 
 def respond(problem: Problem, query: Query, scores: Scores) -> Response:
-    """Return R = argmax gain(R) - <R, F> - delta/2 ||R - R0||^2, the centre R0 being such a response itself."""
-    from ..response_jit import BEND, GAIN, LINEAR, RISK, respond_k_class, respond_two_class  # numba costs import time
+    """Return R = argmax gain(R) - <R, F> - delta/2 ||R - R0||^2, the centre R0 being such a response itself.
+
+    ``problem`` states the samples at unit C.
+    """
+    from .response_jit import BEND, GAIN, LINEAR, PEAK, RISK, respond_k_class, respond_two_class  # numba loads slowly
 
     breakpoints = np.array([t for _, t in problem.loss.hinges])
     chain = (*query.centres, query.at)
     if problem.n_classes == 2:
-        R, free, delta = np.empty(problem.n), np.empty(problem.n, dtype=np.bool_), np.empty(problem.n)
-        totals = np.zeros(4)
-        widths, reaches = np.array([at.width for at in chain]), np.array([at.reach for at in chain])
-        respond_two_class(
-            scores.F, scores.columns(query), widths, reaches, problem.signs, np.ascontiguousarray(problem.prices),
-            breakpoints, R, free, delta, totals,
+        R, moving, curvature = np.empty((1, problem.n)), np.empty(problem.n, dtype=np.intp), np.empty(problem.n)
+        totals = np.zeros(5)
+        inverse_widths, reaches = np.array([1.0 / at.width for at in chain]), np.array([at.reach for at in chain])
+        count = respond_two_class(
+            scores.F, scores.chain(query), inverse_widths, reaches, query.C, problem.signs,
+            np.ascontiguousarray(problem.prices), breakpoints, R[0], moving, curvature, totals,
         )  # fmt: skip
         gain, risk = float(totals[GAIN]), float(totals[RISK])
-        return Response(R[:, None], free[:, None], delta, gain, risk, gain - float(totals[LINEAR] + totals[BEND]))
+        smooth = gain - float(totals[LINEAR] + totals[BEND])
+        free = np.ones((count, 1), dtype=np.bool_)
+        return Response(R.T, moving[:count], free, curvature[:count], gain, risk, smooth, float(totals[PEAK]))
+    problem = problem.priced(query.loss, query.C)
     R0 = R = np.zeros((problem.n, problem.n_classes))
     for at in chain:
         F, R0 = np.ascontiguousarray(scores.at(at.V)), R
         R, free = np.empty_like(F), np.empty(F.shape, dtype=np.bool_)
         delta = at.width / np.minimum(problem.dual_limits, at.reach)
         respond_k_class(F, R0, problem.y, problem.prices, delta, breakpoints, R, free)
-    gain = float(np.sum(problem.loss.dual_gain(own_entries(problem, R), problem.costs, problem.y)))
+    own = own_entries(problem, R)
+    gain = float(np.sum(problem.loss.dual_gain(own, problem.costs, problem.y)))
     risk = float(problem.costs @ problem.loss.convex_value(problem.margins_of_scores(F), problem.y))
-    bend = 0.5 * float(delta @ np.sum((R - R0) ** 2, axis=1))
-    return Response(R, free, delta, gain, risk, gain - float(np.sum(R * F)) - bend)
+    smooth = gain - float(np.sum(R * F)) - 0.5 * float(delta @ np.sum((R - R0) ** 2, axis=1))
+    moving = np.flatnonzero(free.sum(axis=1) > 1)
+    peak = float(np.abs(own).max(initial=0.0))
+    return Response(R, moving, free[moving], 1.0 / delta[moving], gain, risk, smooth, peak)
 
 
-def _hessian(Z: Array, free: NDArray[np.bool_], delta: Array) -> Array:
-    """Sum over samples of (projection on the free coordinates) kron (z, 1)(z, 1)' / delta."""
-    p, m = Z.shape[1], free.shape[1]
+def _hessian(X: Array, moving: NDArray[np.intp], free: NDArray[np.bool_], curvature: Array, scale: Array) -> Array:
+    """Sum over moving samples of (projection on the free coordinates) kron curvature (z, 1)(z, 1)'."""
+    p, m = X.shape[1], free.shape[1]
     if m == 1:
-        return _gram(Z, 1.0 / delta)
+        return _gram(X[moving], curvature, scale)
     H = np.zeros((m, p + 1, m, p + 1))
-    rows = np.flatnonzero(free.sum(axis=1) > 1)
-    _, first, kind = np.unique(np.packbits(free[rows], axis=1), axis=0, return_index=True, return_inverse=True)
-    for t, example in enumerate(rows[first]):
-        moving = np.flatnonzero(free[example])
-        mine = rows[kind.ravel() == t]
-        G = _gram(Z[mine], 1.0 / delta[mine])
-        for j in moving:
-            for l in moving:
-                H[j, :, l, :] += ((j == l) - 1.0 / moving.size) * G
+    _, first, kind = np.unique(np.packbits(free, axis=1), axis=0, return_index=True, return_inverse=True)
+    for t, example in enumerate(first):
+        mine = kind.ravel() == t
+        G = _gram(X[moving[mine]], curvature[mine], scale)
+        coordinates = np.flatnonzero(free[example])
+        for j in coordinates:
+            for l in coordinates:
+                H[j, :, l, :] += ((j == l) - 1.0 / coordinates.size) * G
     return H.reshape(m * (p + 1), -1)
 
 
-def _gram(Z: Array, weights: Array) -> Array:
-    root = np.sqrt(weights)[:, None]
-    A = np.hstack([Z * root, root])
-    return A.T @ A
+def _gram(X: Array, weights: Array, scale: Array) -> Array:
+    """Return sum_i weight_i (z_i, 1)(z_i, 1)' for z = x / scale; X is overwritten."""
+    p = X.shape[1]
+    G = np.empty((p + 1, p + 1))
+    G[:p, p] = G[p, :p] = (weights @ X) / scale
+    X *= np.sqrt(weights)[:, None]
+    G[:p, :p] = X.T @ X
+    G[:p, :p] /= scale
+    G[:p, :p] /= scale[:, None]
+    G[p, p] = weights.sum()
+    return G
 
 
 class Compensated(NamedTuple):

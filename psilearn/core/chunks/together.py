@@ -14,8 +14,9 @@ from functools import partial
 from typing import Any, TypeVar
 
 from .blocks import Block
-from .sums import add_all, evaluate
-from .workers import Workers
+from .proof import collect
+from .sums import evaluate
+from .workers import Some, Workers
 
 T = TypeVar("T")
 
@@ -27,6 +28,7 @@ class _Call:
     function: Callable[..., Any]
     add: Callable[[Any, Any], Any] | None
     args: tuple[Any, ...]
+    only: Some = None
     answer: Any = None
     error: BaseException | None = None
     done: threading.Event = field(default_factory=threading.Event)
@@ -54,9 +56,9 @@ class _Seat:
         """Return every block's answer."""
         return list(self.table.ask(_Call(function, None, args)))
 
-    def sum(self, function: Callable[..., Any], add: Callable[[Any, Any], Any], *args: Any) -> Any:
-        """Return the sum of all answers."""
-        return self.table.ask(_Call(function, add, args))
+    def sum(self, function: Callable[..., Any], add: Callable[[Any, Any], Any], *args: Any, only: Some = None) -> Any:
+        """Return the sum of all answers, or of those of some blocks."""
+        return self.table.ask(_Call(function, add, args, only))
 
 
 class _Table:
@@ -136,23 +138,48 @@ def solve_together(workers: Workers, fits: Sequence[Callable[[Workers], T]]) -> 
 
 
 def _answers(workers: Workers, calls: list[_Call]) -> list[Any]:
-    """Answer all calls in one pass; the queries of all that evaluate points become one list."""
-    points = [call for call in calls if call.function is evaluate]
-    others = [call for call in calls if call.function is not evaluate]
-    tasks: list[tuple[Callable[..., Any], Any, tuple[Any, ...]]] = [(c.function, c.add, c.args) for c in others]
-    if points:
-        queries = [query for call in points for query in call.args[1]]
-        tasks.append((evaluate, add_all, (points[0].args[0], queries)))
+    """Answer all calls in one pass over all blocks, and one over those that some of them ask for alone."""
+    told: dict[int, Any] = {}
+    for is_whole in (True, False):
+        mine = [call for call in calls if (call.only is None) == is_whole]
+        if mine:
+            only = None if is_whole else sorted({index for call in mine for index in call.only or ()})
+            told.update(zip(map(id, mine), _pass(workers, mine, only)))
+    return [told[id(call)] for call in calls]
+
+
+def _pass(workers: Workers, calls: list[_Call], only: Some) -> list[Any]:
+    """Answer calls in one pass; what all ask of :func:`evaluate` becomes one list, and so for :func:`collect`."""
+    groups: dict[Any, list[_Call]] = {}
+    for call in calls:
+        groups.setdefault(call.function if _is_merged(call) else id(call), []).append(call)
+    tasks: list[tuple[Callable[..., Any], Any, tuple[Any, ...]]] = []
+    for members in groups.values():
+        first = members[0]
+        asked = [each for call in members for each in call.args[1]] if _is_merged(first) else None
+        tasks.append((first.function, first.add, first.args if asked is None else (first.args[0], asked)))
     found = workers.sum(
         _answer_each, partial(_add_each, [add for _, add, _ in tasks]),
-        [(function, args, add is None) for function, add, args in tasks],
+        [(function, args, add is None) for function, add, args in tasks], only=only,
     )  # fmt: skip
-    told = {id(call): answer for call, answer in zip(others, found)}
-    first = 0
-    for call in points:
-        told[id(call)] = found[-1][first : first + len(call.args[1])]
-        first += len(call.args[1])
+    told: dict[int, Any] = {}
+    for members, answer in zip(groups.values(), found):
+        at = 0
+        for call in members:
+            size = len(call.args[1]) if _is_merged(call) else 0
+            told[id(call)] = answer[at : at + size] if size else answer
+            at += size
     return [told[id(call)] for call in calls]
+
+
+def _is_merged(call: _Call) -> bool:
+    """Whether a call asks for a list of answers of which others may ask for more.
+
+    Not for proofs with a tilt: its rounding, and with it what a block can change, depends on who asks at the same time.
+    """
+    if call.function is collect:
+        return all(claim.query.anchor is None for claim in call.args[1])
+    return call.function is evaluate
 
 
 def _answer_each(index: int, block: Block, tasks: list[tuple[Callable[..., Any], tuple[Any, ...], bool]]) -> list[Any]:

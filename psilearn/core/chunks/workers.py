@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial, reduce
@@ -14,6 +14,8 @@ from .blocks import Sample, as_block
 
 #: Results that are added at a time on a cluster: a tree of this width keeps the scheduler's inbox small.
 _WIDTH = 8
+#: Some of the blocks; None: all.
+Some = Sequence[int] | None
 
 
 class Workers(Protocol):
@@ -26,8 +28,8 @@ class Workers(Protocol):
     def map(self, function: Callable[..., Any], *args: Any) -> list[Any]:
         """Return every block's answer."""
 
-    def sum(self, function: Callable[..., Any], add: Callable[[Any, Any], Any], *args: Any) -> Any:
-        """Return the sum of all answers."""
+    def sum(self, function: Callable[..., Any], add: Callable[[Any, Any], Any], *args: Any, only: Some = None) -> Any:
+        """Return the sum of all answers, or of those of some blocks."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,22 +46,22 @@ class Threads:
 
     def map(self, function: Callable[..., Any], *args: Any) -> list[Any]:
         """Return every block's answer."""
-        return list(self._answers(function, *args))
+        return list(self._answers(range(self.n_blocks), function, *args))
 
-    def sum(self, function: Callable[..., Any], add: Callable[[Any, Any], Any], *args: Any) -> Any:
-        """Return the sum of all answers."""
-        return reduce(add, self._answers(function, *args))
+    def sum(self, function: Callable[..., Any], add: Callable[[Any, Any], Any], *args: Any, only: Some = None) -> Any:
+        """Return the sum of all answers, or of those of some blocks."""
+        return reduce(add, self._answers(range(self.n_blocks) if only is None else only, function, *args))
 
-    def _answers(self, function: Callable[..., Any], *args: Any) -> Any:
+    def _answers(self, blocks: Sequence[int], function: Callable[..., Any], *args: Any) -> Any:
         def answer(i: int) -> Any:
             return function(i, self.sample.load(i), *args)
 
         if self.n_threads == 1:
-            yield from map(answer, range(self.n_blocks))
+            yield from map(answer, blocks)
             return
         with ThreadPoolExecutor(self.n_threads) as pool:
             try:
-                yield from pool.map(answer, range(self.n_blocks))
+                yield from pool.map(answer, blocks)
             except BaseException:
                 pool.shutdown(cancel_futures=True)
                 raise
@@ -82,13 +84,13 @@ class Dask:
 
     def map(self, function: Callable[..., Any], *args: Any) -> list[Any]:
         """Return every block's answer."""
-        return list(self._computed(*self._tasks(function, *args)))
+        return list(self._computed(*self._tasks(range(self.n_blocks), function, *args)))
 
-    def sum(self, function: Callable[..., Any], add: Callable[[Any, Any], Any], *args: Any) -> Any:
-        """Return the sum of all answers."""
+    def sum(self, function: Callable[..., Any], add: Callable[[Any, Any], Any], *args: Any, only: Some = None) -> Any:
+        """Return the sum of all answers, or of those of some blocks."""
         dask = _dask()
 
-        level = self._tasks(function, *args)
+        level = self._tasks(range(self.n_blocks) if only is None else only, function, *args)
         together = dask.delayed(partial(_add_up, add), name="psilearn-add", pure=False)
         while len(level) > 1:
             level = [together(level[i : i + _WIDTH]) for i in range(0, len(level), _WIDTH)]
@@ -109,13 +111,13 @@ class Dask:
             "where it was."
         )
 
-    def _tasks(self, function: Callable[..., Any], *args: Any) -> list[Any]:
+    def _tasks(self, blocks: Sequence[int], function: Callable[..., Any], *args: Any) -> list[Any]:
         dask = _dask()
 
         name, once = f"psilearn-{function.__name__}", uuid.uuid4().hex
         work = dask.delayed(partial(_on_block, function), pure=False)
         shared = dask.delayed(args, name=f"{name}-arguments-{once}", traverse=False)
-        return [work(i, block, shared, dask_key_name=f"{name}-{once}-{i}") for i, block in enumerate(self.blocks)]
+        return [work(i, self.blocks[i], shared, dask_key_name=f"{name}-{once}-{i}") for i in blocks]
 
 
 def _dask() -> Any:

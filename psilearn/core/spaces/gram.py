@@ -17,7 +17,8 @@ Samples = Any  # ndarray or CSR matrix
 
 KERNELS = ("linear", "rbf", "poly", "sigmoid", "precomputed")
 _CHUNK = 1 << 20  # entries of a kernel matrix computed at a time
-_DOUBLE = 1 << 30  # bytes up to which a Gram matrix is kept in float64, above in float32
+_TILE = 512  # columns of a block that is computed, used and forgotten; with 256 rows it stays in a cache of 1 MiB
+_STORED = 1 << 27  # bytes up to which the Gram matrix of a known kernel is stored; beyond, it is computed on demand
 _LIMIT = 1 << 32  # bytes no Gram matrix may exceed
 
 
@@ -52,21 +53,25 @@ class Kernel:
 
     def space(self, X: Samples) -> KernelSpace:
         """Return the space spanned by the samples (for "precomputed" X is the Gram matrix itself)."""
-        n = X.shape[0]
         if self.kind == "precomputed":
             return KernelSpace(_checked_gram(X))
-        if 4 * n * n > _LIMIT:
-            raise MemoryError(
-                f"The Gram matrix of {n} samples would need {4 * n * n / 2**30:.1f} GiB, limit is 4; "
-                'n_components="auto" needs much less.'
-            )
-        K = np.empty((n, n), dtype=np.float64 if 8 * n * n <= _DOUBLE else np.float32)
-        self._fill(K, X, X)
-        if callable(self.kind) or self.kind == "sigmoid":
-            K = _checked_gram(K)
-        return KernelSpace(K, self.known_psd, self._entry_error(X, K.dtype))
+        error = self._entry_error(X)
+        if self.known_psd and 8 * X.shape[0] ** 2 > _STORED:
+            return KernelSpace(GramOnDemand(self, X), True, error)
+        K = self.stored(X)
+        return KernelSpace(K if self.known_psd else _checked_gram(K), self.known_psd, error)
 
-    def _entry_error(self, X: Samples, dtype: Any) -> float:
+    def stored(self, X: Samples) -> NDArray[np.float64]:
+        """Return the Gram matrix of the samples."""
+        needed = 8 * X.shape[0] ** 2
+        if needed > _LIMIT:
+            raise MemoryError(
+                f"The Gram matrix of {X.shape[0]} samples would need {needed / 2**30:.1f} GiB, limit is "
+                f'{_LIMIT / 2**30:.0f}; n_components="auto" needs much less.'
+            )
+        return self.matrix(X, X)
+
+    def _entry_error(self, X: Samples) -> float:
         """Return e such that |K_ij - k(x_i, x_j)| <= e sqrt(K_ii K_jj) but for a factor 1 + O(u), for a known kernel.
 
         With d features <x, z> errs by gamma_d |x| |z|. For gamma, coef0 >= 0 the base of "poly" is at most
@@ -83,7 +88,7 @@ class Kernel:
         if self.kind == "rbf":
             X = _centred(_as_float(X), _as_float(X))[0]
             roundings = 8.0 + self.gamma * (2.0 * X.shape[1] + 8.0) * 2.0 * float(_squared_norms(X).max(initial=0.0))
-        return gamma(roundings + 8.0) + (0.0 if dtype == np.float64 else 2.0**-23)
+        return gamma(roundings + 8.0)
 
     def scores(self, X: Samples, support: Samples, coef: NDArray, intercept: NDArray) -> NDArray[np.float64]:
         """Return f_j(x) = sum_i coef_ji K(support_i, x) + b_j as an (n, m) array, without the whole kernel matrix.
@@ -126,17 +131,92 @@ class Kernel:
                 block = block.toarray() if sp.issparse(block) else block
             else:
                 np.matmul(part, Zt, out=block)
-            if self.kind == "rbf":
-                _gaussian(block, _squared_norms(part), norms, self.gamma)
-            elif self.kind in ("poly", "sigmoid"):
-                block *= self.gamma
-                block += self.coef0
-                if self.kind == "poly":
-                    block **= self.degree
-                else:
-                    np.tanh(block, out=block)
+            self.apply(block, _squared_norms(part), norms)
             if block.base is not out:
                 out[rows] = block
+
+    def apply(self, block: NDArray, x2: NDArray, z2: NDArray) -> None:
+        """Turn inner products <x, z> into kernel values, in place; x2 and z2 are the squared norms."""
+        if self.kind == "rbf":
+            _gaussian(block, x2, z2, self.gamma)
+        elif self.kind in ("poly", "sigmoid"):
+            block *= self.gamma
+            block += self.coef0
+            if self.kind == "poly":
+                block **= self.degree
+            else:
+                np.tanh(block, out=block)
+
+
+class GramOnDemand:
+    """The Gram matrix of a kernel and samples, entries of which are computed whenever they are asked for.
+
+    What a fit reads of a large matrix, the rows of samples that move, is computed again faster than it is stored.
+    """
+
+    dtype = np.dtype(np.float64)
+
+    def __init__(self, kernel: Kernel, X: Samples) -> None:
+        X = _as_float(X)
+        self.kernel, self.X = kernel, _centred(X, X)[0] if kernel.kind == "rbf" else X
+        self.columns = sp.csc_matrix(self.X.T) if sp.issparse(X) else np.ascontiguousarray(self.X.T)
+        self.squares = _squared_norms(self.X)
+        self.shape = X.shape[0], X.shape[0]
+        self._rough = np.empty(0, dtype=np.float32)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray:
+        """Return the whole matrix."""
+        return self.kernel.stored(self.X).astype(dtype or self.dtype, copy=False)
+
+    def __getitem__(self, rows: Any) -> NDArray[np.float64]:
+        """Return whole rows."""
+        return self.block(rows, slice(None))
+
+    def block(self, rows: Any, columns: Any) -> NDArray[np.float64]:
+        """Return the entries of some rows and columns."""
+        block = self.X[rows] @ self.columns[:, columns]
+        block = block.toarray() if sp.issparse(block) else block
+        self.kernel.apply(block, self.squares[rows], self.squares[columns])
+        return block
+
+    def rough(self, members: NDArray) -> NDArray[np.float32]:
+        """Return the entries of some samples in float32, in memory that the next call takes again."""
+        n = members.size
+        if self._rough.size < n * n:
+            self._rough = np.empty(n * n, dtype=np.float32)
+        block = self._rough[: n * n].reshape(n, n)
+        few, squares = self.X[members].astype(np.float32), self.squares[members].astype(np.float32)
+        columns = few.T.tocsc() if sp.issparse(few) else np.ascontiguousarray(few.T)
+        for first in range(0, n, _TILE):
+            rows, part = slice(first, first + _TILE), block[first : first + _TILE]
+            product = few[rows] @ columns
+            part[:] = product.toarray() if sp.issparse(product) else product
+            self.kernel.apply(part, squares[rows], squares)
+        return block
+
+    def times(self, V: NDArray[np.float64], rows: NDArray, columns: NDArray | None, step: int) -> NDArray[np.float64]:
+        """Return V @ K[rows], at some columns if asked, summed over ``step`` rows at a time."""
+        width = self.shape[1] if columns is None else columns.size
+        out = np.zeros((V.shape[0], width))
+        for first in range(0, width, _TILE):
+            where = slice(first, min(first + _TILE, width))
+            at = where if columns is None else columns[where]
+            for start in range(0, rows.size, step):
+                part = slice(start, start + step)
+                out[:, where] += V[:, part] @ self.block(rows[part], at)
+        return out
+
+    def diagonal(self) -> NDArray[np.float64]:
+        """Return K(x_i, x_i) of every sample."""
+        if self.kernel.kind == "rbf":
+            return np.ones(self.shape[0])
+        diagonal = self.squares[:, None].copy()
+        self.kernel.apply(diagonal, self.squares, self.squares[:1])
+        return diagonal[:, 0]
+
+    def subset(self, rows: NDArray) -> GramOnDemand:
+        """Return the matrix of some of the samples."""
+        return GramOnDemand(self.kernel, self.X[rows])
 
 
 def scale_of(gamma: float | str, X: Samples, weights: NDArray[np.float64] | None = None) -> float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +27,7 @@ class KernelSpace:
 
     Parameters
     ----------
-    K : ndarray of shape (n, n)
+    K : ndarray or GramOnDemand of shape (n, n)
         Symmetric, float64 or float32 (half the memory; all sums are still taken in float64).
     known_psd : bool
         True if K is positive semidefinite by construction (linear, rbf, ...), so that nobody has to check.
@@ -35,7 +36,7 @@ class KernelSpace:
         of a kernel function. 0 if K itself is the data.
     """
 
-    K: NDArray
+    K: Any
     known_psd: bool = False
     entry_error: float = 0.0
     _last: dict[str, NDArray] = field(default_factory=dict, init=False, repr=False)
@@ -44,6 +45,11 @@ class KernelSpace:
     def n(self) -> int:
         """Number of samples."""
         return self.K.shape[0]
+
+    @property
+    def is_stored(self) -> bool:
+        """Whether K is an array, not computed on demand."""
+        return isinstance(self.K, np.ndarray)
 
     @property
     def dim(self) -> int:
@@ -73,8 +79,8 @@ class KernelSpace:
         """
         V = np.ascontiguousarray(D.T)
         used = np.flatnonzero(V.any(axis=0))
-        product = self._rows_product(V[:, used], used, chunk_rows(self.n))
-        total, error = total_of(V * product)
+        product = self.combination(V[:, used], used, chunk_rows(self.n), used)
+        total, error = total_of(V[:, used] * product)
         reach = float(np.sum((np.abs(V) @ self.row_reach) ** 2)) * (1.0 + gamma(self.n + D.shape[1] + 8))
         underflow = self.n * TINY * (1.0 + float(np.abs(V).sum()))
         return total, error + (gamma(chunk_roundings(self.n) + 8) + self.entry_error) * reach + underflow
@@ -82,7 +88,7 @@ class KernelSpace:
     def sharp_quadratic(self, D: NDArray[np.float64]) -> tuple[float, float]:
         """Do what :meth:`quadratic` does with an error of some 2^-85 (sum_i |d_i| s_i)^2."""
         used = np.flatnonzero(D.any(axis=1))
-        found = sharp_product(D[used], self.K, used, self.row_reach**2 * (1.0 + 4.0 * UNIT))
+        found = sharp_product(D[used], self.K, used, self._peaks)
         if found is None:
             return self.quadratic(D)
         high, low, radius = found
@@ -96,26 +102,52 @@ class KernelSpace:
         total = math.fsum(terms.tolist())
         return total, error * (1.0 + gamma(V.size + 8)) + UNIT * abs(total) + self.n * TINY
 
+    def sharp_scores(self, W: NDArray[np.float64], b: NDArray[np.float64]) -> tuple[NDArray[np.float64], float] | None:
+        """Return :meth:`scores` and ||W||^2 as if sums were exact, whatever was remembered; None beyond their range."""
+        used = np.flatnonzero(np.any(W != 0, axis=0))
+        found = sharp_product(np.ascontiguousarray(W[:, used].T), self.K, used, self._peaks)
+        if found is None:
+            return None
+        high, low, _ = found
+        product = W * high
+        terms = np.concatenate([product.ravel(), product_error(W, high, product).ravel(), (W * low).ravel()])
+        return (high + low).T + b, math.fsum(terms.tolist())
+
     def norm_size(self, W: NDArray[np.float64]) -> float:
         """Return an upper bound on the sum of the absolute values of the terms of ||W||^2, times four for _product."""
         return 4.0 * float(np.sum((np.abs(W) @ self.row_reach) ** 2))
 
     @cached_property
     def row_reach(self) -> NDArray[np.float64]:
-        """The root of the largest absolute value of every row of K, rounded up."""
+        """A number s_i for every sample such that |K_il| is at most s_i s_l, rounded up.
+
+        The root of the largest absolute value of its row; of a kernel on demand that of K_ii, by Cauchy's inequality.
+        """
+        if not self.is_stored:
+            return np.sqrt(self.squared_norms * (1.0 + 4.0 * self.entry_error)) * (1.0 + 4.0 * UNIT)
         # Without a copy of K of its absolute values, which takes longer than some fits.
         largest = np.maximum(self.K.max(axis=1, initial=0.0), -self.K.min(axis=1, initial=0.0))
         return np.nextafter(np.sqrt(largest.astype(np.float64)), np.inf)
 
+    @property
+    def _peaks(self) -> NDArray[np.float64]:
+        """Upper bounds on the absolute values of the entries of every column of K."""
+        others = self.row_reach if self.is_stored else self.row_reach.max(initial=0.0)
+        return self.row_reach * others * (1.0 + 4.0 * UNIT)
+
+    def score_size(self, W: NDArray[np.float64]) -> float:
+        """Return an upper bound on the sums of the absolute values of the terms of K v_j."""
+        return float((np.abs(W) @ self.row_reach).max(initial=0.0)) * float(self.row_reach.max(initial=0.0))
+
     def score_error(self, W: NDArray[np.float64], b: NDArray[np.float64]) -> float:
         """Return a bound on the rounding errors of all :meth:`scores` of these coefficients."""
-        size = float((np.abs(W) @ self.row_reach).max(initial=0.0)) * float(self.row_reach.max(initial=0.0))
-        return 4.0 * (gamma(self.n + 8) + self.entry_error) * (size + float(np.abs(b).max(initial=0.0))) + self.n * TINY
+        size = self.score_size(W) + float(np.abs(b).max(initial=0.0))
+        return 4.0 * (gamma(self.n + 8) + self.entry_error) * size + self.n * TINY
 
     @cached_property
     def squared_norms(self) -> NDArray[np.float64]:
         """K(x_i, x_i) of every sample."""
-        return np.ascontiguousarray(np.diagonal(self.K), dtype=np.float64)
+        return np.ascontiguousarray(self.K.diagonal(), dtype=np.float64)
 
     @property
     def kind(self) -> str:
@@ -151,7 +183,13 @@ class KernelSpace:
 
     def subset(self, rows: NDArray[np.intp]) -> KernelSpace:
         """Return the space of some of the samples."""
+        if not self.is_stored:
+            return KernelSpace(self.K.subset(rows), self.known_psd, self.entry_error)
         return KernelSpace(np.ascontiguousarray(self.K[np.ix_(rows, rows)]), self.known_psd, self.entry_error)
+
+    def block(self, rows: NDArray[np.intp], columns: NDArray[np.intp]) -> NDArray[np.float64]:
+        """Return the entries of some rows and columns."""
+        return self.K[np.ix_(rows, columns)].astype(np.float64) if self.is_stored else self.K.block(rows, columns)
 
     def _product(self, W: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return K V for every row of W, an (m, n) array that must not be written to."""
@@ -164,20 +202,32 @@ class KernelSpace:
             moved = self._last["moved"] + np.abs(step).sum(axis=1)
             # Steps together no longer than the coefficients: then their rounding errors are no larger either.
             if changed.size <= self.n // 4 and np.all(moved <= np.abs(W).sum(axis=1)):
-                return self._remember(W, last_product + self._rows_product(step, changed), moved)
+                return self._remember(W, last_product + self.combination(step, changed), moved)
         used = np.flatnonzero(np.any(W != 0, axis=0))
-        return self._remember(W, self._rows_product(W[:, used], used), np.zeros(W.shape[0]))
+        return self._remember(W, self.combination(W[:, used], used), np.zeros(W.shape[0]))
 
-    def _rows_product(self, V: NDArray[np.float64], rows: NDArray[np.intp], step: int = 0) -> NDArray[np.float64]:
-        """Return V @ K[rows], by blocks of rows where asked, or where a selection or a promotion would copy K."""
+    def combination(
+        self,
+        V: NDArray[np.float64],
+        rows: NDArray[np.intp],
+        step: int = 0,
+        columns: NDArray[np.intp] | None = None,
+    ) -> NDArray[np.float64]:
+        """Return V @ K[rows], at some columns if asked.
+
+        By blocks of ``step`` rows if given, and where a selection or a promotion would copy K.
+        """
+        if not self.is_stored:
+            return self.K.times(V, rows, columns, step or chunk_rows(self.n))
+        at = slice(None) if columns is None or columns.size == self.n else columns
         if rows.size == self.n and self.K.dtype == np.float64 and not step:
-            return V @ self.K
+            return (V @ self.K)[:, at]
         out = np.zeros((V.shape[0], self.n))
         step = step or max(1, _CHUNK // max(1, self.n))
         for start in range(0, rows.size, step):
             part = slice(start, start + step)
             out += V[:, part] @ self.K[rows[part]].astype(np.float64, copy=False)
-        return out
+        return out[:, at]
 
     def _remember(
         self, W: NDArray[np.float64], product: NDArray[np.float64], moved: NDArray[np.float64]

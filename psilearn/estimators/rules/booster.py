@@ -22,7 +22,7 @@ from ...rules.attributes import Attribute, Conjunction, Table
 from ...rules.binarize import LogicalBinarizer, read_table
 from ...rules.joint import Vote
 from ...rules.large import cut_points
-from ...rules.observations import Observations
+from ...rules.observations import Observations, RuleProblem
 from ...rules.pricing.data import CutPoint, Monomial
 from ...rules.pricing.oracles import Column, Fitted, LearnerOracle, MatrixOracle, MonomialOracle, Oracle
 from ...rules.rules import GivenRule, Rule, condition_of
@@ -164,6 +164,31 @@ class RuleBooster(VotingRules, ABC):
         elif constant:
             warnings.warn(f"{name} is {constant} {self._against_constant}", UserWarning, stacklevel=3)
 
+    def problem(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> RuleProblem:
+        """State the problem that :meth:`fit` solves on these data; the estimator is not changed.
+
+        Parameters
+        ----------
+        X, y, sample_weight : array-like
+            As for ``fit``.
+
+        Returns
+        -------
+        RuleProblem
+            Merged observations, attributes, and the numbers of the objective; for "auto" those of the fit.
+        """
+        self._check_parameters()
+        worker = clone(self)
+        training = worker._read(X, y, sample_weight)
+        parts = tuple(worker._observations(training, target) for target in worker._targets())
+        numbers = [self._numbers(data, part) for part, data in enumerate(parts)]
+        stated = {name: [one[name] for one in numbers] for name in numbers[0]}
+        return RuleProblem(parts, getattr(worker, "attributes_", []), **stated)
+
+    def _numbers(self, data: Observations, part: int) -> dict[str, Any]:
+        """Return the numbers of the objective of one problem."""
+        return {"max_order": data.X.shape[1]}
+
     def verify(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Verification:
         """Recompute every claim of the fit from the data it was made on.
 
@@ -287,6 +312,11 @@ class RuleBooster(VotingRules, ABC):
     @property
     def _is_short(self) -> bool:
         return self.max_rules is not None or self.points is not None
+
+    @property
+    def _most_rules(self) -> int:
+        """Rules that a short list may have."""
+        return self.max_rules or CARD_RULES
 
     @property
     def _promises_optimum(self) -> bool:

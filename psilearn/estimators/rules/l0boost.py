@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
 
 from ...core.result import Status, Verification, relative_gap
 from ...core.solving import Clock
@@ -19,7 +20,7 @@ from ...rules.l0.result import L0BoostResult
 from ...rules.observations import Observations
 from ...rules.pricing.oracles import Column, MonomialOracle
 from ..docstrings import completed
-from .booster import CARD_RULES, RuleBooster, Training, is_auto
+from .booster import RuleBooster, Training, is_auto
 from .claims import check_l0, check_limited
 
 __all__ = ["L0BoostClassifier"]
@@ -167,7 +168,7 @@ class L0BoostClassifier(RuleBooster):
         self, data: Observations, costs: list[float], relaxed: L0BoostResult, seconds: float
     ) -> L0BoostResult:
         """The list of the integer program with at most ``max_rules`` rules, and its bound."""
-        found = limited.solve(data, costs, relaxed.rho, relaxed, self.max_rules or CARD_RULES, seconds)
+        found = limited.solve(data, costs, relaxed.rho, relaxed, self._most_rules, seconds)
         columns, weights, points = found.columns, found.weights, None
         if self.points is not None:
             oracle = MonomialOracle(data, len(costs) - 1, costs)
@@ -203,11 +204,18 @@ class L0BoostClassifier(RuleBooster):
         model = tuning.model_of(program, choice, self.random_state, max(0.0, clock.left))
         return self._margin(data) if model is None else min(1.0, model.margin)
 
+    def _numbers(self, data: Observations, part: int) -> dict[str, Any]:
+        if self._is_tuned:
+            check_is_fitted(self)
+        costs = self._costs(data)
+        rho = self.results_[part].rho if self._is_tuned else self._margin(data)
+        return {"max_order": len(costs) - 1, "rho": rho, "costs": costs}
+
     def _checked(self, data: Observations, result: L0BoostResult) -> Verification:
         costs = self._costs(data)
         rho = result.rho if self._is_tuned else self._margin(data)
         if self._is_short:
-            most, raised = self.max_rules or CARD_RULES, [cost + result.theta for cost in costs]
+            most, raised = self._most_rules, [cost + result.theta for cost in costs]
             oracle = self._oracle(data, raised.__getitem__)
             return check_limited(data, oracle, rho, costs, result, most)
         return check_l0(data, self._oracle(data, costs.__getitem__), rho, costs, result)

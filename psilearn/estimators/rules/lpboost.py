@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
 
 from ...core.result import Status, Verification, relative_gap
 from ...core.solving import Clock
@@ -17,7 +18,7 @@ from ...rules import checks, frontier, joint, lpboost, short, tuning
 from ...rules.observations import Observations
 from ...rules.pricing.oracles import Column
 from ..docstrings import completed
-from .booster import CARD_RULES, RuleBooster, Training, is_auto
+from .booster import RuleBooster, Training, is_auto
 from .claims import check_joint, check_lpboost
 
 __all__ = ["LPBoostClassifier"]
@@ -174,7 +175,7 @@ class LPBoostClassifier(RuleBooster):
 
     def _short_list(self, program: tuning.Program, seconds: float) -> lpboost.LPBoostResult:
         """A list of few rules, and the bound of the program without a limit on their number."""
-        clock, most = Clock(seconds), self.max_rules or CARD_RULES
+        clock, most = Clock(seconds), self._most_rules
         orders = list(ORDERS) if is_auto(self.max_order) else [self.max_order]
         choice = frontier.Choice(orders[0], most, np.full(most, np.nan), np.full(most, np.nan))
         if is_auto(self.nu) or len(orders) > 1:
@@ -235,6 +236,13 @@ class LPBoostClassifier(RuleBooster):
                 stacklevel=4,
             )
         return tuning.Choice(orders[0], float(self.nu))
+
+    def _numbers(self, data: Observations, part: int) -> dict[str, Any]:
+        if is_auto(self.nu) or is_auto(self.max_order):
+            check_is_fitted(self)
+        order = int(self.max_order_[part]) if is_auto(self.max_order) else self.max_order
+        nu = float(self.nu_[part] if is_auto(self.nu) else self.nu)
+        return {"max_order": min(order, data.X.shape[1]), "nu": nu}
 
     def _checked(self, data: Observations, result: lpboost.LPBoostResult) -> Verification:
         nu = result.nu if is_auto(self.nu) else float(self.nu)

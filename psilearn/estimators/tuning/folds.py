@@ -27,7 +27,11 @@ from ...core.spaces import KernelSpace
 from ...solvers import solve_path
 from ..base import MarginEstimator
 from ..encode import encode
-from ..warmup import warm_up
+
+#: Fits that only compare candidates are accurate to the tolerance of the estimator times this.
+SEARCH_TOL = 10.0
+#: Bytes of a Gram matrix that folds share; of a larger one each fit computes what it needs.
+MOST_SHARED = 1 << 30
 
 Array = NDArray[np.float64]
 Rows = NDArray[np.intp]
@@ -125,7 +129,9 @@ def shared_of(estimator: Any, data: Data) -> Shared | None:
     X, y = worker._validated(data.X, data.y)
     space = worker._space(encode(X, y, worker.classes_, None, None, is_precomputed=True), None)
     if isinstance(space, KernelSpace):
-        return Shared("precomputed", space.K, (space.known_psd, space.entry_error))
+        if 8 * space.n**2 > MOST_SHARED:
+            return None
+        return Shared("precomputed", np.asarray(space.K), (space.known_psd, space.entry_error))
     return Shared("linear", np.asarray(space.X))
 
 
@@ -177,7 +183,6 @@ def _along_path(
     if any(known):
         assert isinstance(problem.space, KernelSpace)
         problem = replace(problem, space=KernelSpace(problem.space.K, *known))
-    warm_up(problem, model.solver, clock)
     problems = []
     for at in order:
         model.C = float(family.Cs[at])
@@ -186,7 +191,8 @@ def _along_path(
         if model.penalty == "adaptive-l1":
             here = replace(here, penalty=model._penalty(here, clock))
         problems.append(here)
-    options = replace(model._options(clock.left / len(problems)), certify=False)
+    options = model._options(clock.left / len(problems))
+    options = replace(options, certify=False, tol=SEARCH_TOL * options.tol)
     results = solve_path(problems, model.solver, options)
     W, b = np.vstack([r.coef for r in results]), np.concatenate([r.intercept for r in results])
     F = model._scores_of(held_out.X, sample, W, b)

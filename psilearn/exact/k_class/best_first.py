@@ -20,12 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core.capabilities import ANY_CLASSES, ANY_LINEAR, Takes
-from ...core.losses import Psi
-from ...core.penalties import Penalty
 from ...core.problem import Problem
 from ...core.result import Certificate, Claim, Result, Status, relative_gap
 from ...core.solving import Clock, Options, SolverSettings
-from ...core.spaces import LinearSpace
 from .coordinates import Coordinates
 
 Array = NDArray[np.float64]
@@ -91,8 +88,6 @@ class Search:
         from .truncation import Truncation
 
         self.takes.check(problem)
-        if math.isfinite(options.time_limit):
-            compile_kernels(type(self))
         self.problem, self.options, self.start = problem, options, start
         self.clock = Clock(options.time_limit)
         self.at = Coordinates.of(problem)
@@ -210,18 +205,6 @@ class Search:
         certificate = Certificate(Claim.GLOBAL, objective, bound, rechecked=rechecked, note=self.note)
         history = tuple(self.clock.history)
         return Result(W, b, status, certificate, self.n_steps, history, None, self._facts())
-
-
-_COMPILED: set[type] = set()
-
-
-def compile_kernels(kind: type[Search]) -> None:
-    """Run a search on six samples, once, so that no time limit of a later one is spent on compiling."""
-    if kind in _COMPILED:
-        return
-    _COMPILED.add(kind)
-    X, y = np.array([[0.0], [1.0], [2.0], [3.0], [4.0], [5.0]]), np.array([0, 1, 0, 1, 0, 1])
-    kind(Problem(LinearSpace(X), y, 2, Psi(2.0), Penalty(l2=1.0), 10.0, np.ones(6)), Options(max_iter=10)).run()
 
 
 class BestFirst(Search):

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ...core._jit import inner, kernel
 from ..envelope_jit import FEASIBLE, convex_value, loss_value, top_margin
-from ..sample_state_jit import FREE, GONE, IN, TOP
+from ..sample_state_jit import FLOOR, FREE, GONE, IN, LINEAR, TOP
 from .node.active_set_jit import copy
 from .node.ascent_jit import CUT_OFF
 from .node.node_jit import Model, NodeWorkspace, penalty
@@ -37,6 +37,11 @@ def true_value(model, w, u):
     """Evaluate the objective at (w, margins)."""
     total = penalty(model, w)
     for i in range(u.size):
+        if model.given[i] == FLOOR:
+            continue
+        if model.given[i] == LINEAR:
+            total += u[i] + model.cost[i] * model.cap
+            continue
         total += model.cost[i] * loss_value(u[i], model.breakpoints, model.slopes, model.t, model.cap, FEASIBLE)
     return total
 
@@ -49,6 +54,8 @@ def offer(model, best, w, b, u):
         return False
     for i in range(u.size):
         if model.given[i] == IN and u[i] < model.t - FEASIBLE:
+            return False
+        if model.given[i] == FLOOR and u[i] < model.cost[i] - FEASIBLE:
             return False
         if model.given[i] == TOP and u[i] < top_margin(model.breakpoints, model.t) - FEASIBLE:
             return False

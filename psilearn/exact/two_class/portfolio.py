@@ -60,8 +60,9 @@ class PortfolioConstants:
         Multiple of the time left beyond which an expected time says nothing.
     near : float
         Part of the best bound that counts as near it.
-    least_share : float
-        Part of the time that every search gets, however little its record promises.
+    least_share, behind_share : float
+        Part of the time that every search gets, however little its record promises, and that part where its bound is
+        below half of the best.
     bound_share : float
         The same for the groups while they have the best bound: they cannot prove it, but if no search can in time,
         theirs is the bound that is reported.
@@ -75,7 +76,8 @@ class PortfolioConstants:
         Part of an objective by which a bound may exceed it: margins may miss t by 1e-7, which large costs multiply
         (4e-9 seen at C = 1e7).
     restart_seconds, restart_share : float
-        Seconds for incumbents before a search begins anew, and the part of the time limit that they may not exceed.
+        Seconds for incumbents before a search begins anew, and after which they were in vain; and the part of the time
+        limit that these may not exceed.
     """
 
     slice_growth: float = 0.25
@@ -87,7 +89,8 @@ class PortfolioConstants:
     hopeless: float = 100.0
     near: float = 0.9
     least_share: float = 0.08
-    bound_share: float = 0.25
+    behind_share: float = 0.03
+    bound_share: float = 0.1
     least_nodes: int = 128
     trial_share: float = 0.25
     hopeless_nodes: float = 16.0
@@ -296,8 +299,11 @@ class Portfolio:
     def _is_neglected(self, member: Member) -> bool:
         """Whether a search has had less than its least share of the time."""
         best = max(other.progress.bounds[-1] for other in self.members)
-        leads = not member.can_prove and member.progress.bounds[-1] >= best
-        share = CONSTANTS.bound_share if leads else CONSTANTS.least_share
+        bound, share = member.progress.bounds[-1], CONSTANTS.least_share
+        if not member.can_prove and bound >= best:
+            share = CONSTANTS.bound_share
+        elif member.progress.total > 0.0 and bound < 0.5 * best:
+            share = CONSTANTS.behind_share
         return member.progress.total <= share * sum(other.progress.total for other in self.members)
 
     def next(self, left: float = math.inf) -> Member:
@@ -321,11 +327,12 @@ class Portfolio:
         """Run a search for a slice, after a share of it went to incumbents; easy problems need none."""
         clock, began, seconds = budget.clock, budget.clock.seconds, 0.0
         search = member.search = member.search or member.make()
-        effort = self._incumbent_share * (budget.until - began)
+        patience = min(CONSTANTS.restart_seconds, CONSTANTS.restart_share * clock.limit)
+        effort = self._incumbent_share(patience) * (budget.until - began)
         if member.progress.total == 0.0:
             search.run(budget.for_seconds(CONSTANTS.easy_seconds))
         elif search.is_outdated:
-            effort = max(effort, min(CONSTANTS.restart_seconds, CONSTANTS.restart_share * clock.limit))
+            effort = max(effort, patience)
             budget = Budget(budget.work, clock, min(budget.until + 1.5 * effort, clock.limit))
         if not search.done:
             with self._tree_beside(budget):
@@ -347,11 +354,10 @@ class Portfolio:
         tree = self.tree.search
         return tree.beside(budget) if isinstance(tree, ParallelTree) else nullcontext()
 
-    @property
-    def _incumbent_share(self) -> float:
-        """Part of a slice that goes to incumbents."""
+    def _incumbent_share(self, patience: float) -> float:
+        """Part of a slice that goes to incumbents; so many seconds without a better one are in vain."""
         is_far = self.turn > 2 and self.bound < CONSTANTS.far * self.best.value[0]
-        in_vain = self.seconds > max(2.0 * self.improved_at, CONSTANTS.restart_seconds)
+        in_vain = self.seconds > max(2.0 * self.improved_at, patience)
         share = CONSTANTS.far_share if is_far else CONSTANTS.incumbent_share
         return share * (CONSTANTS.vain_share if in_vain else 1.0)
 

@@ -32,8 +32,7 @@ class Progress:
     def expected_seconds(self, goal: float) -> float:
         """Seconds (or nodes) until the bound reaches the goal if it goes on to rise by the logarithm of time.
 
-        A search without a bound may not have had the time to begin, since kernels compile first: it may go on as long
-        again.
+        A search without a bound may go on as long again.
         """
         if self.bounds[-1] <= 0.0:
             return self.spent[-1]

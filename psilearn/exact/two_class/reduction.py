@@ -91,7 +91,7 @@ def reduce(problem: Problem) -> Reduction:
     """Scale a two-class problem with a pure l2 or a pure l1 penalty."""
     norm = 2 if problem.penalty.l2 > 0 else 1
     if isinstance(problem.space, KernelSpace):
-        X = kernel_coordinates(problem.space.K)
+        X = kernel_coordinates(np.asarray(problem.space.K))
     else:
         X = problem.space.X
         X = np.asarray(sp.csr_matrix(X).todense() if sp.issparse(X) else X, dtype=np.float64)

@@ -28,7 +28,7 @@ from .settings import Settings
 
 #: An SVM margin this far above the threshold counts as above it (section 3.3).
 RESTRICTION_TOLERANCE = 1e-6
-#: Part of an objective by which an engine's bound may exceed it: engines take rows as satisfied within 1e-6.
+#: Part of a bound that an engine cannot attest, since it takes rows as satisfied within 1e-6.
 ENGINE_TOLERANCE = 1e-5
 
 
@@ -103,6 +103,7 @@ def _by_engine(
     value = float(best.value[0])
     status = Status.OPTIMAL if answer.is_optimal else Status.TIME_LIMIT
     bound, status = portfolio.not_above(answer.bound + program.constant, value, status, ENGINE_TOLERANCE)
+    bound -= ENGINE_TOLERANCE * abs(bound)
     return Outcome(best.w, float(best.b[0]), alpha, value, bound, status, answer.iterations, settings.engine)
 
 

@@ -15,13 +15,13 @@ theory of diagnosis from first principles, 1987).
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ...core.clock import now
 from ...exact.sample_state_jit import GONE, IN, OUT
 from ...exact.two_class.model import make_workspace, solve_fixed
 from ..statement import Record
@@ -33,13 +33,15 @@ Mask = NDArray[np.bool_]
 
 #: Part of the goal beyond which a convex problem is not solved: room for the rounding of its multipliers.
 _BEYOND = 1e-4
+#: States of samples as plain numbers, which numpy takes much faster than members of an enumeration.
+_IN, _OUT, _GONE = int(IN), int(OUT), int(GONE)
 
 
 class GivenUp(Exception):
     """The search ends without a proof: time is over, or a state has no conflict."""
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, slots=True)
 class Conflict:
     """Samples that are not all believed, the multipliers that show it, and the weights of earlier conflicts."""
 
@@ -48,7 +50,7 @@ class Conflict:
     weights: list[Weight]
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, slots=True)
 class Weight:
     """How much of a conflict counts, in units of multipliers, and which members must be known to be kept for that."""
 
@@ -57,15 +59,24 @@ class Weight:
     needs: list[int]
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, slots=True)
 class Kept:
-    """A sample that is believed, since giving it up reaches the goal with these conflicts."""
+    """A sample that is believed, since giving it up reaches the goal with these conflicts, but for one of them.
+
+    That one holds the sample itself (-1: none does). Samples that are kept at the same time share the list.
+    """
 
     sample: int
-    weights: list[Weight]
+    shared: list[Weight]
+    without: int
+
+    @property
+    def weights(self) -> list[Weight]:
+        """The weights that count."""
+        return self.shared if self.without < 0 else self.shared[: self.without] + self.shared[self.without + 1 :]
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, slots=True)
 class State:
     """What was found in a state, and how it ends: by a leaf, after a division if there are ``parts``."""
 
@@ -80,42 +91,52 @@ class State:
         self.leaf, self.weights, self.is_closed = leaf or self.leaf, weights or [], True
 
 
+@dataclass(eq=False, slots=True)
+class Disjoint:
+    """A conflict of a packing, its open members, and what it adds to the bound: the smallest price of those."""
+
+    conflict: Conflict
+    free: list[int]
+    weight: Weight
+
+    @classmethod
+    def of(cls, conflict: Conflict, free: list[int], prices: list[int]) -> Disjoint:
+        """Return the conflict with these members open."""
+        size = min([prices[i] for i in free], default=0)
+        needs = [i for i in conflict.members if prices[i] < size and i not in free]
+        return cls(conflict, free, Weight(conflict, size, needs))
+
+
 class Active:
-    """Disjoint conflicts of a state, each with its members that are open, and what they add to the bound."""
+    """Disjoint conflicts of a state: what they add to the bound adds up."""
 
-    def __init__(self, prices: list[int], sets: list[tuple[Conflict, list[int]]]) -> None:
+    def __init__(self, prices: list[int], sets: list[Disjoint]) -> None:
         self.prices, self.sets = prices, sets
-
-    def price(self, free: list[int]) -> int:
-        """Return what a conflict with these open members costs."""
-        return min(self.prices[i] for i in free)
 
     def total(self, without: int = -1) -> int:
         """Return what all of them cost, but for one place in the list."""
-        return sum(self.price(free) for place, (_, free) in enumerate(self.sets) if place != without)
+        return sum(one.weight.size for place, one in enumerate(self.sets) if place != without)
 
     def weights(self, without: int = -1) -> list[Weight]:
         """Return what each of them counts, but for one place in the list."""
-        found = []
-        for place, (conflict, free) in enumerate(self.sets):
-            if place != without:
-                size = self.price(free)
-                needs = [i for i in conflict.members if i not in free and self.prices[i] < size]
-                found.append(Weight(conflict, size, needs))
-        return found
-
-    def place_of(self, i: int) -> int:
-        """Return the place of the conflict that holds an open sample, -1 if there is none."""
-        return next((place for place, (_, free) in enumerate(self.sets) if i in free), -1)
+        return [one.weight for place, one in enumerate(self.sets) if place != without]
 
     def restrict(self, kept: Mask, out: Mask) -> None:
         """Forget conflicts that are resolved, and members that are kept."""
-        sets = [s for s in self.sets if not out[s[0].members].any()]
-        self.sets = [(conflict, [i for i in free if not kept[i]]) for conflict, free in sets]
+        sets = []
+        for one in self.sets:
+            if out[one.conflict.members].any():
+                continue
+            is_kept = kept[one.free]
+            if is_kept.any():
+                free = [i for i, known in zip(one.free, is_kept.tolist()) if not known]
+                one = Disjoint.of(one.conflict, free, self.prices)
+            sets.append(one)
+        self.sets = sets
 
     def broken(self) -> Conflict | None:
         """Return a conflict whose members are all kept."""
-        return next((conflict for conflict, free in self.sets if not free), None)
+        return next((one.conflict for one in self.sets if not one.free), None)
 
 
 class ConflictSearch:
@@ -132,7 +153,7 @@ class ConflictSearch:
 
     def run(self, seconds: float) -> bool:
         """Search; returns whether the goal is proved."""
-        self.end = time.monotonic() + seconds
+        self.end = now() + seconds
         out = np.zeros(self.kept.size, np.bool_)
         try:
             self.root = self._expand(self.kept.copy(), out, [])
@@ -144,11 +165,11 @@ class ConflictSearch:
 
     def _prove(self, believed: Mask, out: Mask, cutoff: float) -> Array | None:
         """Return whole multipliers that reach the cutoff where some are believed, some out, and others ignored."""
-        state = np.where(out, OUT, np.where(believed, IN, GONE)).astype(np.int8)
-        ignored = float(self.price[state == GONE].sum())
+        state = np.where(out, _OUT, np.where(believed, _IN, _GONE)).astype(np.int8)
+        ignored = float(self.price[state == _GONE].sum())
         solve_fixed(self.model, self.work, state, cutoff * (1.0 + _BEYOND) + ignored)
-        low = np.where(state == IN, self.model.t, -np.inf)
-        high = np.where(state == OUT, self.model.t, np.inf)
+        low = np.where(state == _IN, self.model.t, -np.inf)
+        high = np.where(state == _OUT, self.model.t, np.inf)
         a = self.replay.rounded(self.work.alpha, low, high)
         return a.copy() if self.replay.dual(a, low, high) >= cutoff else None
 
@@ -172,9 +193,9 @@ class ConflictSearch:
 
     # states
 
-    def _expand(self, kept: Mask, out: Mask, known: list[tuple[Conflict, list[int]]]) -> State:
+    def _expand(self, kept: Mask, out: Mask, known: list[Disjoint]) -> State:
         """Close a state, dividing it if need be."""
-        if time.monotonic() > self.end:
+        if now() > self.end:
             raise GivenUp
         state, active = State(), Active(self.prices, list(known))
         active.restrict(kept, out)
@@ -183,8 +204,8 @@ class ConflictSearch:
                 self._shrink(state, active, kept, out)
                 continue
             taken = np.zeros(kept.size, np.bool_)
-            for _, free in active.sets:
-                taken[free] = True
+            for one in active.sets:
+                taken[one.free] = True
             conflict = self._conflict(~kept & ~out & ~taken, kept, out, active)
             if conflict is None:
                 return self._divided(state, active, kept, out)
@@ -212,17 +233,17 @@ class ConflictSearch:
         state.steps.append(conflict)
         if place >= 0:
             active.sets.pop(place)
-        active.sets.insert(max(place, 0), (conflict, list(conflict.members)))
+        active.sets.insert(max(place, 0), Disjoint.of(conflict, list(conflict.members), self.prices))
 
     def _keep(self, state: State, active: Active, kept: Mask, out: Mask) -> bool:
         """Keep the samples that cannot be given up; returns whether there are any."""
         paid, total = float(self.price[out].sum()), active.total() * self.quantum
-        spared = np.zeros(kept.size)
-        for _, free in active.sets:
-            spared[free] = active.price(free) * self.quantum
+        spared, holder = np.zeros(kept.size), np.full(kept.size, -1)
+        for place, one in enumerate(active.sets):
+            spared[one.free], holder[one.free] = one.weight.size * self.quantum, place
         new = np.flatnonzero(~kept & ~out & (paid + total + self.price - spared >= self.goal))
-        for i in new.tolist():
-            state.steps.append(Kept(i, active.weights(active.place_of(i))))
+        shared = active.weights()
+        state.steps += [Kept(i, shared, place) for i, place in zip(new.tolist(), holder[new].tolist())]
         kept[new] = True
         active.restrict(kept, out)
         return new.size > 0
@@ -232,7 +253,7 @@ class ConflictSearch:
         for place in range(len(active.sets)):
             if active.broken() is not None or state.is_closed:
                 return
-            free, open_ = active.sets[place][1], np.zeros(kept.size, np.bool_)
+            free, open_ = active.sets[place].free, np.zeros(kept.size, np.bool_)
             open_[free] = True
             conflict = self._conflict(open_, kept, out, active, place)
             if conflict is not None and len(conflict.members) < len(free):
@@ -242,14 +263,14 @@ class ConflictSearch:
         """Divide over the conflict with the fewest open members."""
         if not active.sets:
             raise GivenUp
-        conflict, free = min(active.sets, key=lambda one: len(one[1]))
+        fewest = min(active.sets, key=lambda one: len(one.free))
         kept = kept.copy()
-        for i in free:
+        for i in fewest.free:
             gone = out.copy()
             gone[i] = True
             state.parts.append((i, self._expand(kept.copy(), gone, active.sets)))
             kept[i] = True
-        state.close(weights=[self._all_of(conflict)])
+        state.close(weights=[self._all_of(fewest.conflict)])
         return state
 
     # the file
@@ -258,9 +279,19 @@ class ConflictSearch:
         """Yield the records of the proof, without conflicts and kept samples that nothing rests on."""
         assert self.root is not None
         _prune(self.root)
-        yield from self._records(self.root, {})
+        number: dict[Conflict, int] = {}
+        stack = [self._records(self.root, number)]
+        while stack:
+            item = next(stack[-1], None)
+            if item is None:
+                stack.pop()
+            elif isinstance(item, State):
+                stack.append(self._records(item, number))
+            else:
+                yield item
 
-    def _records(self, state: State, number: dict[Conflict, int]) -> Iterator[Record]:
+    def _records(self, state: State, number: dict[Conflict, int]) -> Iterator[Record | State]:
+        """Yield the records of a state; a part of it stands for its own records."""
         known = len(number)
         for step in state.steps:
             if isinstance(step, Conflict):
@@ -272,7 +303,7 @@ class ConflictSearch:
                 yield {"leaf": [], **_weights(step.weights, number)}
         for i, part in state.parts:
             yield {"split": [i, "t"]}
-            yield from self._records(part, number)
+            yield part
         yield {"leaf": entries(state.leaf), **_weights(state.weights, number)}
         for conflict in list(number)[known:]:
             del number[conflict]

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
+from ...core.clock import now
 from ..statement import Evidence, Statement
 from .conflicts import ConflictSearch
 from .node import Hints
@@ -25,13 +25,13 @@ def search(statement: Statement, scaled: Scaled, goal: float, hints: Any, second
 
     Where nothing is paid from t on (the hard margin), conflicts come first: believing too many samples is what costs.
     """
-    began = time.monotonic()
+    began = now()
     replay = Replay(scaled, goal, hints, statement.exact.believed)
     if not np.any(scaled.model.breakpoints > scaled.model.t) and goal > 0.0:
         evidence = by_conflicts(statement, replay, CONFLICT_SHARE * seconds)
         if evidence is not None:
             return evidence
-    bound = replay.run(seconds - (time.monotonic() - began))
+    bound = replay.run(seconds - (now() - began))
     return Evidence(bound, replay.unit, MARGIN_UNIT, replay.records())
 
 

@@ -16,13 +16,13 @@ from __future__ import annotations
 
 import heapq
 import math
-import time
 from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ...core.clock import now
 from ...exact.sample_state_jit import FREE, IN, OUT, TILTED
 from ...exact.two_class.model import make_workspace, margin_bounds
 from ...exact.two_class.node.active_set_jit import Basis
@@ -142,10 +142,10 @@ class Replay:
 
     def run(self, seconds: float) -> float:
         """Divide nodes, weakest first, until all reach the goal or time is over; returns the proved bound."""
-        self.end = end = time.monotonic() + seconds
+        self.end = end = now() + seconds
         self._plant(end)
         heap = [] if self.last.bound >= self.safe_goal else [self.last]
-        while heap and time.monotonic() < end:
+        while heap and now() < end:
             node = heapq.heappop(heap)
             for child in self._divide(node):
                 if child.bound < self.safe_goal:
@@ -193,7 +193,7 @@ class Replay:
         Returns what is left of the node, solved with the new ends after every few of them.
         """
         is_tried = np.zeros(self.model.y.size, np.bool_)
-        while node.bound < self.safe_goal and time.monotonic() < end:
+        while node.bound < self.safe_goal and now() < end:
             gaps = self._envelope_gaps(node)
             gaps[is_tried] = 0.0
             order = np.argsort(-gaps, kind="stable")[:_BATCH]

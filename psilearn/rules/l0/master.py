@@ -19,7 +19,6 @@ row only where the bounds w_i <= m_i / (1 + rho) and v_p <= m_i do not imply it.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Hashable
 from dataclasses import dataclass
 
@@ -27,6 +26,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from ...core.clock import now
 from ...engines.highs import HighsSession
 from ..observations import Observations
 from ..pricing.data import Pairs
@@ -248,10 +248,10 @@ class RelaxationMaster:
 
         ``primal`` asks for the primal simplex method, as long as no rows are added.
         """
-        start = time.perf_counter()
+        start = now()
         has_w = self._w_column >= 0
         while True:
-            left = max(0.0, time_limit - (time.perf_counter() - start))
+            left = max(0.0, time_limit - (now() - start))
             answer = self.session.solve(left, primal)
             self.work += answer.iterations * self.session.n_rows
             w = np.where(has_w, np.clip(answer.x[self._w_column], 0.0, None), 0.0)

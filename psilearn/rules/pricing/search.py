@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ...core.clock import now
 from .data import RELATIVE_TOLERANCE, Attributes, Monomial, Pairs, Priced
 from .tree import MonomialTree
 
@@ -63,7 +63,7 @@ def price(
         raise ValueError("Pricing needs non-negative weights.")
     order = data.n_attributes if max_order is None else min(max_order, data.n_attributes)
     costs = np.zeros(order + 1) if order_cost is None else np.asarray(order_cost, dtype=np.float64)[: order + 1]
-    deadline = time.perf_counter() + time_limit
+    deadline = now() + time_limit
     closes = order == data.n_attributes and n_proved == 1 and not np.ptp(costs)
     shortest = n_proved == 1 and not closes and bool((np.diff(costs) >= 0).all())
     if order <= 2 and not closes and max_nodes is None:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-import time
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ...core.clock import now
 from . import incumbents_jit as incumbents
 from . import search_jit as kernel
 from .data import RELATIVE_TOLERANCE, Monomial
@@ -92,7 +92,7 @@ class MonomialTree:
         self.rows[0] = np.arange(self.value.size)
         chunk = int(max(1, min(_FIRST_CHUNK, _FIRST_WORK / max(1, self.literals.size))))
         while not self.is_exhausted:
-            start = time.perf_counter()
+            start = now()
             budget = int(max(1, min(chunk, max_nodes - self.n_nodes)))
             pair_gain, pair_cost = self.tables or _NO_TABLES
             self.is_exhausted = kernel.advance(
@@ -100,10 +100,10 @@ class MonomialTree:
                 n_proved, *limits, budget, self.rows, self.counts, self.cand, self.cand_bound, self.cursor,
                 self.chosen, self.inside, self.allowed, *pool,
             )  # fmt: skip
-            now = time.perf_counter()
-            if now >= deadline or self.n_nodes >= max_nodes:
+            end = now()
+            if end >= deadline or self.n_nodes >= max_nodes:
                 break
-            if now - start < _CHUNK_SECONDS:
+            if end - start < _CHUNK_SECONDS:
                 chunk *= 2
             if (
                 self.tables is None

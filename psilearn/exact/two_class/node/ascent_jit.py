@@ -276,6 +276,25 @@ def _follow(a, y, alpha, w, b, goal, terms, basis):
 
 
 @inner
+def reset(alpha, y, terms):
+    """Begin anew: multipliers at 0, or at the end of their range nearest to it, balanced by one without a limit.
+
+    Where there is none they are all 0, and those beyond their range are to be driven back.
+    """
+    off = 0.0
+    for i in range(alpha.size):
+        alpha[i] = min(max(0.0, terms.vert[i, 0]), terms.vert[i, terms.number[i]])
+        off += y[i] * alpha[i]
+    if off == 0.0:
+        return
+    for i in range(alpha.size):
+        if terms.vert[i, terms.number[i]] == np.inf and y[i] * off < 0.0:
+            alpha[i] -= y[i] * off
+            return
+    clear(alpha)
+
+
+@inner
 def ascend(a, y, alpha, w, b, u, terms, basis, cutoff, max_pivots):
     """Maximise the dual from the multipliers ``alpha``. Returns (bound, flag); margins are left in ``u``.
 
@@ -308,7 +327,7 @@ def ascend(a, y, alpha, w, b, u, terms, basis, cutoff, max_pivots):
             restarts += 1
             if restarts > 1:
                 break
-            clear(alpha)
+            reset(alpha, y, terms)
             loaded = False
             continue
         # Between, the value is known but for rounding errors; it counts only if it is computed anew.
@@ -334,7 +353,7 @@ def ascend(a, y, alpha, w, b, u, terms, basis, cutoff, max_pivots):
             stalls = 0
         elif np.isfinite(goal):
             restarts += 1
-            clear(alpha)
+            reset(alpha, y, terms)
             loaded = False
         else:
             stalls += 1
@@ -344,7 +363,7 @@ def ascend(a, y, alpha, w, b, u, terms, basis, cutoff, max_pivots):
     _load(a, y, alpha, w, b, u, terms, basis, False)
     value = dual_value(a, y, alpha, w, terms, basis)
     if value == -np.inf:
-        clear(alpha)
+        reset(alpha, y, terms)
         _load(a, y, alpha, w, b, u, terms, basis, False)
         value = dual_value(a, y, alpha, w, terms, basis)
     margins(a, y, w, b, u)

@@ -12,7 +12,7 @@ import numpy as np
 
 from ....core._jit import inner
 from ...envelope_jit import FEASIBLE, convex_value, tangent, top_margin
-from ...sample_state_jit import FREE, GONE, IN, OUT, TILTED, TOP
+from ...sample_state_jit import FLOOR, FREE, GONE, IN, LINEAR, OUT, TILTED, TOP
 
 
 @inner
@@ -28,12 +28,16 @@ def fill_piece(i, state, low, high, cost, breakpoints, slopes, t, cap, tau, vert
             state = np.int8(OUT)
         high = t
     const[i], vert[i, 0], number[i] = 0.0, 0.0, 0
-    if state in (OUT, GONE, TILTED):
+    if state in (OUT, GONE, TILTED, LINEAR):
         const[i], tau[i, 0] = cost * cap, 0.0
         if state == OUT:
             number[i], tau[i, 0], vert[i, 0], vert[i, 1] = 1, t, -np.inf, 0.0
         elif state == TILTED:
             vert[i, 0] = -low
+        elif state == LINEAR:
+            vert[i, 0] = -1.0
+    elif state == FLOOR:
+        number[i], tau[i, 0], vert[i, 1] = 1, cost, np.inf
     elif state == TOP:
         number[i], tau[i, 0], vert[i, 1] = 1, top_margin(breakpoints, t), np.inf
     elif state == IN or low >= t:

@@ -13,6 +13,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ....core.result import InconsistentBoundError
 from ....core.solving import Options
@@ -28,6 +29,8 @@ from .parcels import CHUNK_SECONDS, ROUNDS, make_pool
 from .record_jit import make_record, with_room
 from .tightening_jit import tighten_all
 from .tree_jit import COUNTERS, FALSE_PROOFS, NODES, advance
+
+Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -60,14 +63,24 @@ CONSTANTS = TreeConstants()
 
 
 class TreeSearch:
-    """The branch and bound; its memory is limited by the settings. Work is counted in nodes, trials included."""
+    """The branch and bound; its memory is limited by the settings. Work is counted in nodes, trials included.
+
+    ``bounds`` on the margins restrict the solutions that count; by default they follow from the incumbent's value.
+    """
 
     is_stuck = is_outdated = False
 
-    def __init__(self, model: Model, best: Best, scratch: NodeWorkspace, options: Options) -> None:
-        self.model, self.best, self.scratch, self.options = model, best, scratch, options
+    def __init__(
+        self,
+        model: Model,
+        best: Best,
+        scratch: NodeWorkspace,
+        options: Options,
+        bounds: tuple[Array, Array] | None = None,
+    ) -> None:
+        self.model, self.best, self.scratch, self.options, self.given_bounds = model, best, scratch, options, bounds
         n = model.y.size
-        self.low, self.high = margin_bounds(model, best.value[0])
+        self.low, self.high = self._margin_bounds()
         self._open_root()
         self.node, self.trial, self.counters = (
             make_workspace(model),
@@ -78,6 +91,13 @@ class TreeSearch:
         self.tightened_at, self.proved = math.inf, 0.0
         self.most_slots = max(4 * n, int(options.of(Settings).memory / (25 * n + 32)))
         self.chunk = 1
+
+    def _margin_bounds(self) -> tuple[Array, Array]:
+        """Return bounds on the margins of solutions that count: those given, or of all better than the incumbent."""
+        if self.given_bounds is not None:
+            low, high = self.given_bounds
+            return low.copy(), high.copy()
+        return margin_bounds(self.model, float(self.best.value[0]) * (1.0 + ROUNDING))
 
     def _open_root(self) -> None:
         """Begin the tree with nothing but its root."""
@@ -136,7 +156,7 @@ class TreeSearch:
         model, best = self.model, self.best
         is_first, self.tightened_at = math.isinf(self.tightened_at), float(best.value[0])
         upper = self.tightened_at * (1.0 + ROUNDING)
-        low, high = margin_bounds(model, upper)
+        low, high = self._margin_bounds()
         self.low, self.high = np.maximum(self.low, low), np.minimum(self.high, high)
         if model.norm == 2:
             self._tighten_lows(upper, budget)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ....core._jit import inner, kernel
 from ...envelope_jit import FEASIBLE, top_margin
-from ...sample_state_jit import IN, OUT, TOP
+from ...sample_state_jit import FLOOR, IN, LINEAR, OUT, TOP
 from ..incumbent_jit import ROUNDING, alternate, offer, target_value
 from ..node.active_set_jit import clear, copy
 from ..node.node_jit import tighten
@@ -80,6 +80,8 @@ def _is_false_proof(model, best, work, bound, allowance):
         return False
     price = 0.0
     for i in range(model.y.size):
+        if work.state[i] == LINEAR:
+            continue
         u, least = best.u[i], model.t
         if u < work.low[i] or u > work.high[i]:
             return False  # the node is only bound to hold what is better than the incumbent
@@ -89,6 +91,8 @@ def _is_false_proof(model, best, work, bound, allowance):
             return False
         if work.state[i] == TOP:
             least = top_margin(model.breakpoints, model.t)
+        elif work.state[i] == FLOOR:
+            least = model.cost[i]
         if least - FEASIBLE <= u < least:
             price += work.alpha[i] * (least - u)
     return bound > best.value[0] + allowance + price
