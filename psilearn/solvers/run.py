@@ -37,11 +37,9 @@ LOOSE = 1e-2
 GRACE, SORTING = 0.1, 400
 #: Part of the time limit, and seconds, that may be spent beyond it on descending from the best point found.
 POLISHING_SHARE, POLISHING_SECONDS = 0.05, 0.5
-#: One problem in so many along a path on blocks is solved first.
-KNOTS = 4
-#: Problems between those whose values of C differ by up to this factor, on so many rows, are expected to be solved by
-#: the spline.
-CLOSE, MANY_ROWS = 3.0, 50_000
+#: One problem in so many along a path on blocks is solved first, if a spline through them is expected to solve the
+#: others: on so many rows, to such a tolerance, where their values of C differ by up to such a factor.
+KNOTS, MANY_ROWS, COARSE, CLOSE = 4, 50_000, 5e-4, 3.0
 #: How far, relative to the objective, rounding may lift a proved bound above an attained objective: the tolerance with
 #: which margins count as on the jump of a loss.
 BOUND_ROUNDING = JUMP_TOLERANCE
@@ -162,36 +160,33 @@ def _nonconvex_path(problems: Sequence[Problem], solver: str, options: Options) 
 
 
 def _path_in_blocks(problems: Sequence[Any], solver: str, options: Options, starts: Starts) -> list[Result]:
-    """Solve every fourth problem, and the others from a spline through those: in log C a path of many rows is smooth.
+    """Solve problems side by side, or some of them, and the others from a spline through those, where that is smooth.
 
-    On 4e5 Gaussian rows of 50 features such points have gaps of 3e-4 to 1.5e-3, on skewed ones up to 6e-3, and for the
-    smallest C, where it takes more steps in any case, much larger ones.
+    On 4e5 Gaussian rows of 50 features points of the spline have gaps of 3e-4 to 1.5e-3, on skewed ones up to 6e-3.
     """
-    Cs = np.log([problem.C for problem in problems])
+    first, Cs = problems[0], np.log([problem.C for problem in problems])
     knots = sorted({*range(0, len(problems), KNOTS), len(problems) - 1})
-    if len(knots) < 4 or not problems[0].is_convex or np.unique(Cs).size < Cs.size:
+    is_smooth = first.n >= MANY_ROWS and first.is_convex and not first.penalty.has_l1 and options.tol >= COARSE
+    if not is_smooth or len(knots) < 4 or np.diff(Cs).min() <= 0 or np.diff(Cs[knots]).max() > np.log(CLOSE):
         return _side_by_side(problems, solver, options, starts(problems))
     some = [problems[at] for at in knots]
     results = dict(zip(knots, _side_by_side(some, solver, options, starts(some))))
     others = [at for at in range(len(problems)) if at not in results]
-    between = _between(Cs[knots], [results[at] for at in knots], Cs[others], problems[0].n >= MANY_ROWS)
+    between = _between(Cs[knots], [results[at] for at in knots], Cs[others])
     results.update(zip(others, _side_by_side([problems[at] for at in others], solver, options, between)))
     return [results[at] for at in range(len(problems))]
 
 
-def _between(known: Array, found: Sequence[Result], wanted: Array, is_smooth: bool) -> list[Result]:
-    """Return the points of a path where log C is as wanted; a coefficient is 0 unless both neighbours are not."""
+def _between(known: Array, found: Sequence[Result], wanted: Array) -> list[Result]:
+    """Return the points of a path where log C is as wanted."""
     from scipy.interpolate import CubicSpline
 
     nothing = Certificate(Claim.NONE, math.nan)
-    W, b = np.array([f.coef for f in found]), np.array([f.intercept for f in found])
+    W, b = (CubicSpline(known, np.array(each))(wanted) for each in zip(*((f.coef, f.intercept) for f in found)))
     widths = np.exp(np.interp(wanted, known, np.log([f.extra["width"] for f in found])))
-    right = np.searchsorted(known, wanted)
-    coefs = CubicSpline(known, W)(wanted) * ((W[right - 1] != 0) & (W[right] != 0))
-    is_close = (known[right] - known[right - 1] <= np.log(CLOSE)) & (is_smooth and bool(np.all(W != 0)))
     return [
-        Result(w, c, Status.STALLED, nothing, 0, extra={"width": width, "is close": close})
-        for w, c, width, close in zip(coefs, CubicSpline(known, b)(wanted), widths, is_close)
+        Result(w, c, Status.STALLED, nothing, 0, extra={"width": width, "is close": True})
+        for w, c, width in zip(W, b, widths)
     ]
 
 

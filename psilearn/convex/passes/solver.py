@@ -52,8 +52,6 @@ class Numbers:
         Share of the tolerance at which the bound is made rigorous.
     most_centres : int
         Centres that are kept; each costs a product with the data in every pass.
-    coarse : float
-        Tolerance from which a start that lies between solutions is expected to be good enough as it is.
     passes : int
         Passes after which the method gives up.
     least_damping, first_damping, most_damping : float
@@ -81,7 +79,6 @@ class Numbers:
     settled: float = 0.3
     share: float = 0.7
     most_centres: int = 6
-    coarse: float = 5e-4
     passes: int = 300
     least_damping: float = 1e-13
     first_damping: float = 1e-6
@@ -198,7 +195,7 @@ class _Search:
     def run(self, options: Options, clock: Clock) -> Status | None:
         """Step until the bound is within the tolerance; return why it ended early, None if it did not."""
         offset, p = self.problem.offset, self.problem
-        if self.is_close and options.certify and options.tol >= NUMBERS.coarse:
+        if self.is_close and options.certify:
             most = p.C * p.total_weight * p.loss.max_slope  # no multiplier is larger
             if self.certify(options, Implied(self.start, (), most), self.start.V):
                 return None

@@ -172,7 +172,10 @@ class ChunkedProblem:
     def bound(self, R: Implied, W: Array, b: Array) -> Bound | None:
         """Return what the multipliers prove, and the objective at (W, b), in one pass and a few blocks more."""
         exponent = exponent_of(R.peak, self.n_classes, self.anchor is not None)
-        claim = Claim(self.query(R.at, R.centres), self.query_of(W, b), exponent)
+        value, at = self.query_of(W, b), R.at
+        if np.allclose(value.at.V, at.V, rtol=1e-12, atol=0.0):  # the same but for rounding: scores serve both
+            at = at._replace(V=value.at.V)
+        claim = Claim(self.query(at, R.centres), value, exponent)
         n = self.workers.n_blocks
         for most in sorted({min(_RESERVE, n), n}):
             found = self._proved(claim._replace(reserve=tuple(np.linspace(0, n - 1, most).astype(int).tolist())))
