@@ -14,7 +14,6 @@ from sklearn.model_selection import train_test_split
 
 from benchmarks.runner.data import L2, linear_problem, standardized
 from benchmarks.runner.rows import Plan, Row, cpu_clock, timed
-from psilearn.core import solving
 from psilearn.core.losses import Loss, Psi, TruncatedHinge
 from psilearn.core.problem import Problem
 from psilearn.core.solving import Options
@@ -36,7 +35,7 @@ def flipped(seed: int, loss: Loss, C: float) -> Problem:
 def rows(plan: Plan) -> Iterator[Row]:
     """Both losses, two costs, ten seeds (four where it must be quick)."""
     mip.solve(flipped(99, Psi(1.0), 1.0), Options(time_limit=6.0))  # compile
-    with cpu_clock(solving):
+    with cpu_clock():
         for C, (limit, gap) in LIMITS.items():
             for kind, loss in LOSSES.items():
                 for seed in range(2 if plan.quick else 10):
