@@ -10,10 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from sklearn.datasets import load_breast_cancer
-from sklearn.model_selection import GridSearchCV, StratifiedKFold, train_test_split
-from sklearn.preprocessing import StandardScaler
+from sklearn.model_selection import GridSearchCV, StratifiedKFold
 
+from benchmarks.runner.data import flipped_cancer
 from benchmarks.runner.rows import Plan, Row
 from psilearn import PsiClassifier, SVMClassifier, TruncatedHingeClassifier
 
@@ -25,18 +24,8 @@ METHODS = {
 GRID = {"C": [0.01, 0.03, 0.1, 0.3, 1.0]}
 
 
-def split(seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Training and test data; every tenth training label is flipped."""
-    X, y = load_breast_cancer(return_X_y=True)
-    X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=0.3, stratify=y, random_state=seed)
-    flipped = np.random.default_rng(seed).choice(y_train.size, y_train.size // 10, replace=False)
-    y_train[flipped] = 1 - y_train[flipped]
-    scaler = StandardScaler().fit(X_train)
-    return scaler.transform(X_train), scaler.transform(X_test), y_train, y_test
-
-
 def test_errors(seed: int) -> list[float]:
-    X_train, X_test, y_train, y_test = split(seed)
+    X_train, X_test, y_train, y_test = flipped_cancer(seed)
     folds = StratifiedKFold(5, shuffle=True, random_state=0)
     searches = [GridSearchCV(m, GRID, cv=folds).fit(X_train, y_train) for m in METHODS.values()]
     return [float(np.mean(search.predict(X_test) != y_test)) for search in searches]

@@ -28,8 +28,7 @@ from sklearn.datasets import load_breast_cancer, make_blobs
 from sklearn.exceptions import ConvergenceWarning
 
 import psilearn
-from benchmarks.flipped_labels import split
-from benchmarks.runner.data import folder
+from benchmarks.runner.data import flipped_cancer, folder
 from benchmarks.runner.psi_instances import quadratic
 from benchmarks.runner.rows import Plan, Row
 from psilearn import (
@@ -110,7 +109,7 @@ def proved_rules(name: str, booster: Any, X: np.ndarray, y: np.ndarray) -> Row:
 
 def demo_rows(plan: Plan) -> Iterator[Row]:
     """The margin classifiers of the command on the demo's training data."""
-    X, _, y, _ = split(seed=0)
+    X, _, y, _ = flipped_cancer(seed=0)
     for method, make in PROVABLE.items():
         name = f"demo, {method}, C=0.1"
         if plan.wants(name):

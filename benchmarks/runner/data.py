@@ -9,6 +9,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from sklearn.datasets import load_breast_cancer
+from sklearn.model_selection import train_test_split
+from sklearn.preprocessing import StandardScaler
 
 from psilearn.core.losses import Loss
 from psilearn.core.penalties import Penalty
@@ -62,3 +65,13 @@ def additive(n: int, d: int, seed: int = 0, noise: float = 0.1) -> tuple[NDArray
     A = (rng.random((n, d)) < rng.uniform(0.2, 0.8, d)).astype(np.uint8)
     score = A[:, :10] @ rng.normal(size=10) + 1.5 * (A[:, 0] & A[:, 11]) - 1.5 * (A[:, 3] & A[:, 12])
     return A, np.where((score > np.median(score)) ^ (rng.random(n) < noise), 1, -1)
+
+
+def flipped_cancer(seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Training and test data of breast cancer; every tenth training label is flipped."""
+    X, y = load_breast_cancer(return_X_y=True)
+    X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=0.3, stratify=y, random_state=seed)
+    flipped = np.random.default_rng(seed).choice(y_train.size, y_train.size // 10, replace=False)
+    y_train[flipped] = 1 - y_train[flipped]
+    scaler = StandardScaler().fit(X_train)
+    return scaler.transform(X_train), scaler.transform(X_test), y_train, y_test
