@@ -118,7 +118,8 @@ def understand(
     notes += [f"Column '{shown(c.name)}': {c.note}" for c in columns if c.note and c.name != naming]
     if identifier is None and naming is not None:
         notes.append(
-            f"Column '{shown(naming)}' differs in nearly every row: an identifier, which names the rows and is not learnt from."
+            f"Column '{shown(naming)}' differs in nearly every row: an identifier, which names the rows and is not "
+            "learnt from."
         )
     if not used:
         raise TableError("No column is left to learn from: " + (" ".join(notes[:3]) or "the table has only labels."))

@@ -127,7 +127,12 @@ TABLE1_SETTINGS = grid(df=[1, 3])
         Reason(
             "the exact Bayes error for df = 3 is .190415 (two quadratures agree to 1e-9); .1937 is printed.",
             lambda settings, measure: settings["df"] == 3 and measure == "improvement",
-        )
+        ),
+        Reason(
+            "with df = 1 far outliers make f = 0 the SVM's optimum, to eight digits, for every C on some samples; small "
+            "coefficients whose objective is not better, as a less exact solver leaves them, err less often.",
+            lambda settings, measure: settings["df"] == 1 and measure.startswith("svm"),
+        ),
     ],
     about=(
         "n = 100, 20,000 test points (the paper: 100,000); C by a grid search on the test sample, as in the paper. The "
