@@ -129,8 +129,8 @@ TABLE1_SETTINGS = grid(df=[1, 3])
             lambda settings, measure: settings["df"] == 3 and measure == "improvement",
         ),
         Reason(
-            "with df = 1 far outliers make f = 0 the SVM's optimum, to eight digits, for every C on some samples; small "
-            "coefficients whose objective is not better, as a less exact solver leaves them, err less often.",
+            "with df = 1 far outliers make f = 0 the SVM's optimum, to eight digits, for every C on some samples; "
+            "small coefficients whose objective is not better, as a less exact solver leaves them, err less often.",
             lambda settings, measure: settings["df"] == 1 and measure.startswith("svm"),
         ),
     ],
