@@ -55,7 +55,7 @@ class TreeConstants:
     chunk_nodes: int = 64
     root_rounds: int = 30
     least_gain: float = 0.02
-    tighten_after: float = 1.0
+    tighten_after: float = 2.0
     tighten_again: float = 0.98
 
 
